@@ -1,9 +1,10 @@
 //! The day's budget: what all cases of a UTC day may cost, half of it kept for high and critical alerts.
 //!
 //! The rule is here and pure. [`Purse`] reads what the day has cost, `guard` asks it before each question to a model,
-//! `tab` says what a journal costs as it grows. What happens to a question that has no room is the engine's: the
+//! `tab` says what a journal costs as it grows, `bill` what none says yet. What happens to a question that has no room is the engine's: the
 //! lesser analyst takes over, or the case ends with what it has. The bound of the overshoot: `docs/budget.md`.
 
+mod bill;
 mod guard;
 mod purse;
 mod tab;
@@ -15,6 +16,7 @@ use chrono::NaiveDate;
 use nightshift_alert::Severity;
 use nightshift_engine::AskError;
 
+pub(crate) use bill::Bill;
 pub(crate) use guard::Guard;
 pub use purse::Purse;
 pub(crate) use tab::Tab;

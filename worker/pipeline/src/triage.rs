@@ -1,11 +1,11 @@
 //! Triage: a claimed case is driven from where its journal stands to its conclusion.
 
 mod count;
+mod journal;
 mod lost;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{
@@ -16,12 +16,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Level};
 
-use crate::budget::{Guard, Tab};
+use crate::budget::{Bill, Guard};
 use crate::spans;
 use crate::{
-    CaseStatus, Cases, Charge, Claimed, Closing, Lease, Outbox, Profile, Profiles, Purse, Routes,
-    Sender, StoreError, build_report, is_urgent,
+    Cases, Claimed, Lease, Outbox, Profile, Profiles, Purse, Routes, Sender, StoreError, is_urgent,
 };
+use journal::CaseJournal;
 
 /// Seconds between two renewals of a lease.
 const RENEW_SECS: u64 = 10;
@@ -276,12 +276,15 @@ impl Triage {
         };
         let (epoch, crashes) = (claimed.lease.epoch, claimed.crashes);
         news.push(Event::new(now, EventBody::Claimed { epoch }));
-        let journal = CaseJournal {
-            triage: self.clone(),
-            tab: Mutex::new(Tab::new(severity, &before)),
-            lease: claimed.lease,
+        let bill = self.bill(&profile, severity);
+        let journal = CaseJournal::new(
+            self,
+            &before,
+            severity,
+            bill.clone(),
+            claimed.lease,
             writing,
-        };
+        );
         journal.append(&news).await.map_err(DriveError::from)?;
         if events.is_empty() && journal.lease.revision == 1 {
             self.announce(&journal.lease, &alert).await;
@@ -291,7 +294,7 @@ impl Triage {
             return self.give_up(&journal, events, crashes).await;
         }
         let ports = Ports {
-            analyst: self.analyst(&profile, severity),
+            analyst: behind(bill, &profile),
             fallback: profile.fallback.clone(),
             toolbox: Arc::clone(&profile.toolbox),
             exonerator: Arc::clone(&profile.exonerator),
@@ -341,18 +344,11 @@ impl Triage {
         Ok(End::Concluded(Box::new(state)))
     }
 
-    /// The analyst of a case; a model is behind the day's budget, rules cost nothing.
-    fn analyst(&self, profile: &Profile, severity: Severity) -> Arc<dyn Analyst> {
-        let analyst = Arc::clone(&profile.analyst);
-        match &self.purse {
-            Some(purse) if profile.analyst_kind == AnalystKind::Model => Arc::new(Guard::new(
-                analyst,
-                Arc::clone(purse),
-                severity,
-                profile.reserve,
-            )),
-            _ => analyst,
-        }
+    /// What a case's questions to a model come to; none where there is no cap, or rules think, which cost nothing.
+    fn bill(&self, profile: &Profile, severity: Severity) -> Option<Arc<Bill>> {
+        let purse = self.purse.as_ref();
+        let purse = purse.filter(|_| profile.analyst_kind == AnalystKind::Model)?;
+        Some(Arc::new(Bill::new(Arc::clone(purse), is_urgent(severity))))
     }
 
     /// Whether a case is triaged again once the models answer. One that had that already, and that they left without an
@@ -370,72 +366,12 @@ impl Triage {
     }
 }
 
-/// The journal of one case at one epoch: what the engine writes, the store keeps under the lease.
-struct CaseJournal {
-    triage: Triage,
-    /// What the events cost.
-    tab: Mutex<Tab>,
-    lease: Lease,
-    /// Held while something is written.
-    writing: Arc<tokio::sync::Mutex<()>>,
-}
-
-impl CaseJournal {
-    fn charge(&self, events: &[Event]) -> Charge {
-        let mut tab = self.tab.lock().unwrap_or_else(PoisonError::into_inner);
-        tab.charge(events)
-    }
-}
-
-#[async_trait]
-impl Journal for CaseJournal {
-    async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
-        let _one = self.writing.lock().await;
-        self.triage
-            .cases
-            .append(&self.lease, events, self.charge(events))
-            .await
-            .map_err(journal_error)?;
-        self.triage.saw(&self.lease, events);
-        Ok(())
-    }
-
-    async fn conclude(&self, events: &[Event], end: &State) -> Result<(), JournalError> {
-        let (Some(opened), Some(conclusion), Some(report)) = (
-            &end.opened,
-            &end.conclusion,
-            build_report(end, &self.triage.sender),
-        ) else {
-            return self.append(events).await;
-        };
-        let status = if conclusion.failed.is_some() {
-            CaseStatus::Failed
-        } else {
-            CaseStatus::Concluded
-        };
-        let closing = Closing {
-            charge: self.charge(events),
-            events: events.to_vec(),
-            status,
-            conclusion: conclusion.clone(),
-            report,
-            destinations: self.triage.routes.destinations(
-                &opened.alert,
-                Some(conclusion.verdict).filter(|_| conclusion.failed.is_none()),
-            ),
-            wants_model: self
-                .triage
-                .wants_model(opened.again.as_deref(), !end.degraded.is_empty()),
-        };
-        let _one = self.writing.lock().await;
-        self.triage
-            .cases
-            .conclude(&self.lease, &closing)
-            .await
-            .map_err(journal_error)?;
-        self.triage.saw(&self.lease, events);
-        self.triage.count(end, conclusion, status);
-        Ok(())
+/// The analyst of a case; a model is behind the day's budget.
+fn behind(bill: Option<Arc<Bill>>, profile: &Profile) -> Arc<dyn Analyst> {
+    let analyst = Arc::clone(&profile.analyst);
+    match bill {
+        Some(bill) => Arc::new(Guard::new(analyst, bill, profile.reserve)),
+        None => analyst,
     }
 }
 
@@ -469,11 +405,4 @@ fn told(state: &State) {
         model_calls = state.spent.model_calls,
         "{how}"
     );
-}
-
-fn journal_error(error: StoreError) -> JournalError {
-    match error {
-        StoreError::LeaseLost => JournalError::LeaseLost,
-        other => JournalError::Store(Box::new(other)),
-    }
 }

@@ -3,34 +3,26 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_alert::Severity;
 use nightshift_engine::{
     Analyst, Answer, ConcludeQuestion, ConclusionDraft, Cost, DecideQuestion, Decision, NoAnswer,
     PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
 
-use super::{Purse, is_urgent};
+use super::Bill;
 
-/// The analyst of one case, behind the purse. Whether it may be asked depends on the alert's severity alone.
+/// The analyst of one case, behind the purse.
 pub(crate) struct Guard {
     analyst: Arc<dyn Analyst>,
-    purse: Arc<Purse>,
-    urgent: bool,
+    bill: Arc<Bill>,
     reserve: Cost,
 }
 
 impl Guard {
-    /// Puts the purse before this analyst, for a case of this severity and questions that are charged with `reserve`.
-    pub(crate) fn new(
-        analyst: Arc<dyn Analyst>,
-        purse: Arc<Purse>,
-        severity: Severity,
-        reserve: Cost,
-    ) -> Self {
+    /// Puts the purse before this analyst, for questions that are charged with `reserve` and stand on this bill.
+    pub(crate) fn new(analyst: Arc<dyn Analyst>, bill: Arc<Bill>, reserve: Cost) -> Self {
         Self {
             analyst,
-            purse,
-            urgent: is_urgent(severity),
+            bill,
             reserve,
         }
     }
@@ -39,7 +31,7 @@ impl Guard {
         &self,
         question: impl Future<Output = Result<Answer<T>, NoAnswer>>,
     ) -> Result<Answer<T>, NoAnswer> {
-        let permit = self.purse.permit(self.urgent, self.reserve.usd).await?;
+        let permit = self.bill.permit(self.reserve.usd).await?;
         let answer = question.await;
         permit.settle(match &answer {
             Ok(answer) => answer.cost,

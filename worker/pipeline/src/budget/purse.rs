@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::NaiveDate;
-use nightshift_engine::{AskError, Clock, Cost, Measure, Meter};
+use nightshift_engine::{AskError, Clock, Measure, Meter};
 use tokio::time::Instant;
 
 use super::{DayBudget, DaySpent};
@@ -29,8 +29,10 @@ pub struct Purse {
 #[derive(Debug, Default)]
 struct Known {
     read: Option<Reading>,
-    /// What questions of this process cost since the reading.
+    /// What was written since the reading began of what questions of this process cost.
     since: DaySpent,
+    /// What they cost that is not written yet: whether a reading holds it nobody can tell.
+    unwritten: DaySpent,
     /// What is charged for questions of this process that run.
     running: DaySpent,
 }
@@ -83,16 +85,12 @@ impl Purse {
         }
     }
 
-    /// Room for one question, kept until the permit is settled or dropped.
+    /// Keeps room for one question.
     ///
     /// # Errors
     ///
     /// [`AskError::Budget`] where there is none, or where the day's sum was never read.
-    pub(super) async fn permit(
-        &self,
-        urgent: bool,
-        reserve_usd: f64,
-    ) -> Result<Permit<'_>, AskError> {
+    pub(super) async fn keep(&self, urgent: bool, reserve_usd: f64) -> Result<(), AskError> {
         let today = self.clock.now().date_naive();
         self.read(today).await;
         let mut known = self.known();
@@ -101,17 +99,26 @@ impl Purse {
                 what: "what the day's budget has left cannot be read".to_owned(),
             });
         };
-        let spent = reading.spent + known.since + known.running;
-        if !self.budget.has_room(spent, reserve_usd, urgent) {
+        let own = known.since + known.unwritten + known.running;
+        if !self.budget.has_room(reading.spent + own, reserve_usd, urgent) {
             return Err(self.budget.refusal());
         }
         known.running.add(urgent, reserve_usd);
-        Ok(Permit {
-            purse: self,
-            urgent,
-            reserve_usd,
-            cost_usd: reserve_usd,
-        })
+        Ok(())
+    }
+
+    /// A question for which so much was kept has come to its end, at this cost. No journal says so yet.
+    pub(super) fn settled(&self, urgent: bool, reserve_usd: f64, cost_usd: f64) {
+        let mut known = self.known();
+        known.running.add(urgent, -reserve_usd);
+        known.unwritten.add(urgent, cost_usd);
+    }
+
+    /// So much of what was settled stands in the store, or never will: the next reading tells.
+    pub(super) fn written(&self, urgent: bool, usd: f64) {
+        let mut known = self.known();
+        known.unwritten.add(urgent, -usd);
+        known.since.add(urgent, usd);
     }
 
     /// Tells what today has cost, also while nobody asks for room: yesterday's sum would stand there until somebody does.
@@ -142,7 +149,7 @@ impl Purse {
                     at: Instant::now(),
                     spent,
                 });
-                // What was settled while the store was read may not be in it.
+                // What was written while the store was read may not be in it.
                 known.since.urgent_usd -= before.urgent_usd;
                 known.since.other_usd -= before.other_usd;
                 drop(known);
@@ -165,28 +172,5 @@ impl Purse {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Room for one question. A question that is dropped before its answer is in stays charged with what was kept for it.
-pub(super) struct Permit<'a> {
-    purse: &'a Purse,
-    urgent: bool,
-    reserve_usd: f64,
-    cost_usd: f64,
-}
-
-impl Permit<'_> {
-    /// The question is answered, at this cost.
-    pub(super) fn settle(mut self, cost: Cost) {
-        self.cost_usd = cost.usd;
-    }
-}
-
-impl Drop for Permit<'_> {
-    fn drop(&mut self) {
-        let mut known = self.purse.known();
-        known.running.add(self.urgent, -self.reserve_usd);
-        known.since.add(self.urgent, self.cost_usd);
     }
 }

@@ -11,7 +11,7 @@ use nightshift_engine::{
 };
 use proptest::prelude::*;
 
-use super::purse::Permit;
+use super::bill::{Bill, Permit};
 use super::*;
 use crate::{Spending, StoreError};
 
@@ -77,22 +77,33 @@ impl World {
         }
     }
 
-    fn purse(&self, usd: f64) -> Purse {
-        Purse::new(
+    fn purse(&self, usd: f64) -> Arc<Purse> {
+        Arc::new(Purse::new(
             DayBudget::new(usd).unwrap(),
             self.ledger.clone(),
             self.clock.clone(),
             Arc::new(NoMeter),
-        )
+        ))
+    }
+
+    /// The bills of two cases of a process with this purse: of an urgent one, and of another one.
+    fn bills(&self, usd: f64) -> [Bill; 2] {
+        let purse = self.purse(usd);
+        [true, false].map(|urgent| Bill::new(Arc::clone(&purse), urgent))
     }
 
     /// The answer is in and journaled.
-    fn settle(&self, permit: Permit<'_>, urgent: bool, usd: f64) {
-        permit.settle(Cost {
-            usd,
-            ..Cost::default()
-        });
+    fn settle(&self, bill: &Bill, permit: Permit<'_>, urgent: bool, usd: f64) {
+        permit.settle(cost(usd));
         self.ledger.note(urgent, usd);
+        bill.written(usd);
+    }
+}
+
+fn cost(usd: f64) -> Cost {
+    Cost {
+        usd,
+        ..Cost::default()
     }
 }
 
@@ -141,28 +152,25 @@ fn no_cap_is_no_budget_and_half_is_kept_for_high_and_critical() {
 #[tokio::test(start_paused = true)]
 async fn a26_lows_spend_their_half_first_and_a_critical_one_still_gets_the_model() {
     let world = World::new();
-    let purse = world.purse(2.0);
+    let [urgent, other] = world.bills(2.0);
     let mut asked = 0;
     for _ in 0..200 {
-        if let Ok(permit) = purse.permit(false, 0.0625).await {
-            world.settle(permit, false, 0.0625);
+        if let Ok(permit) = other.permit(0.0625).await {
+            world.settle(&other, permit, false, 0.0625);
             asked += 1;
         }
         tokio::time::advance(Duration::from_millis(700)).await;
     }
     assert_eq!(asked, 16, "a dollar at sixteen questions a dollar");
     for _ in 0..15 {
-        let permit = purse
-            .permit(true, 0.0625)
-            .await
-            .expect("the reserve is there");
-        world.settle(permit, true, 0.0625);
+        let permit = urgent.permit(0.0625).await.expect("the reserve is there");
+        world.settle(&urgent, permit, true, 0.0625);
     }
-    assert!(purse.permit(false, 0.0625).await.is_err());
-    let permit = purse.permit(true, 0.0625).await.unwrap();
-    world.settle(permit, true, 0.0625);
+    assert!(other.permit(0.0625).await.is_err());
+    let permit = urgent.permit(0.0625).await.unwrap();
+    world.settle(&urgent, permit, true, 0.0625);
     assert!(matches!(
-        purse.permit(true, 0.0625).await.err(),
+        urgent.permit(0.0625).await.err(),
         Some(AskError::Budget { .. })
     ));
 }
@@ -170,47 +178,75 @@ async fn a26_lows_spend_their_half_first_and_a_critical_one_still_gets_the_model
 #[tokio::test(start_paused = true)]
 async fn what_runs_together_is_counted_before_its_answers_are_in() {
     let world = World::new();
-    let purse = world.purse(1.0);
+    let [urgent, _] = world.bills(1.0);
     let mut permits = Vec::new();
     for _ in 0..50 {
-        permits.extend(purse.permit(true, 0.1).await.ok());
+        permits.extend(urgent.permit(0.1).await.ok());
     }
     assert!((9..=10).contains(&permits.len()), "{}", permits.len());
     assert_eq!(*world.ledger.reads.lock().unwrap(), 1, "one reading counts");
     // A question that is dropped stays charged, one that was cheaper makes room.
     drop(permits.pop());
-    assert!(purse.permit(true, 0.1).await.is_err());
-    world.settle(permits.pop().unwrap(), true, 0.0);
-    assert!(purse.permit(true, 0.1).await.is_ok());
+    assert!(urgent.permit(0.1).await.is_err());
+    world.settle(&urgent, permits.pop().unwrap(), true, 0.0);
+    assert!(urgent.permit(0.1).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_sum_is_read_every_few_seconds_and_each_day_has_its_own() {
     let world = World::new();
-    let purse = world.purse(1.0);
-    drop(purse.permit(true, 0.0).await.unwrap());
+    let [urgent, _] = world.bills(1.0);
+    drop(urgent.permit(0.0).await.unwrap());
     world.ledger.note(true, 5.0);
     tokio::time::advance(Duration::from_millis(4900)).await;
-    drop(purse.permit(true, 0.0).await.expect("not read again yet"));
+    drop(urgent.permit(0.0).await.expect("not read again yet"));
     tokio::time::advance(Duration::from_millis(200)).await;
-    assert!(purse.permit(true, 0.0).await.is_err(), "another process");
+    assert!(urgent.permit(0.0).await.is_err(), "another process");
     *world.clock.0.lock().unwrap() = noon() + chrono::Duration::hours(13);
-    drop(purse.permit(true, 0.0).await.expect("a new day"));
+    drop(urgent.permit(0.0).await.expect("a new day"));
     assert_eq!(*world.ledger.reads.lock().unwrap(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_settled_counts_until_it_is_written_however_often_the_store_is_read() {
+    let world = World::new();
+    let [urgent, _] = world.bills(1.0);
+    urgent.permit(0.1).await.unwrap().settle(cost(0.95));
+    for _ in 0..3 {
+        tokio::time::advance(Duration::from_secs(6)).await;
+        assert!(urgent.permit(0.1).await.is_err(), "its write is on its way");
+    }
+    world.ledger.note(true, 0.95);
+    urgent.written(0.95);
+    assert!(urgent.permit(0.1).await.is_err(), "not read yet");
+    tokio::time::advance(Duration::from_secs(6)).await;
+    assert!(urgent.permit(0.1).await.is_err(), "read, and counted once");
+    drop(urgent.permit(0.03).await.expect("what is left"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_case_leaves_unwritten_counts_until_the_next_reading() {
+    let world = World::new();
+    let [urgent, other] = world.bills(1.0);
+    urgent.permit(0.1).await.unwrap().settle(cost(0.95));
+    drop(urgent);
+    assert!(other.permit(0.1).await.is_err());
+    tokio::time::advance(Duration::from_secs(6)).await;
+    drop(other.permit(0.1).await.expect("nobody wrote it"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_sum_that_cannot_be_read_is_the_last_one_and_without_one_nothing_is_asked() {
     let world = World::new();
-    let purse = world.purse(1.0);
+    let [urgent, _] = world.bills(1.0);
     *world.ledger.away.lock().unwrap() = true;
-    assert!(purse.permit(true, 0.1).await.is_err());
+    assert!(urgent.permit(0.1).await.is_err());
     *world.ledger.away.lock().unwrap() = false;
-    world.settle(purse.permit(true, 0.1).await.unwrap(), true, 0.85);
+    world.settle(&urgent, urgent.permit(0.1).await.unwrap(), true, 0.85);
     *world.ledger.away.lock().unwrap() = true;
     tokio::time::advance(Duration::from_secs(60)).await;
-    drop(purse.permit(true, 0.1).await.expect("0.85 of 1 is spent"));
-    assert!(purse.permit(true, 0.1).await.is_err());
+    drop(urgent.permit(0.1).await.expect("0.85 of 1 is spent"));
+    assert!(urgent.permit(0.1).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -225,19 +261,20 @@ async fn readings_are_metered() {
     let world = World::new();
     let seen = Arc::new(Seen::default());
     let budget = DayBudget::new(8.0).unwrap();
-    let purse = Purse::new(
+    let purse = Arc::new(Purse::new(
         budget,
         world.ledger.clone(),
         world.clock.clone(),
         seen.clone(),
-    );
+    ));
     world.ledger.note(false, 0.5);
     world.ledger.note(true, 1.0);
     purse.tell_again();
     let told = || seen.0.lock().unwrap().clone();
     assert_eq!(told(), [], "its configuration may be refused");
     purse.begin();
-    drop(purse.permit(true, 0.0).await);
+    let bill = Bill::new(Arc::clone(&purse), true);
+    drop(bill.permit(0.0).await);
     let of = |spent| Measure::DayBudget {
         spent,
         cap: 8.0,
@@ -335,6 +372,7 @@ enum Happens {
     Asked { urgent: bool },
     Answered { which: usize, cost: f64 },
     Dropped { which: usize },
+    Written { which: usize },
     Passes(u64),
 }
 
@@ -343,6 +381,7 @@ fn happens() -> impl Strategy<Value = Happens> {
         6 => any::<bool>().prop_map(|urgent| Happens::Asked { urgent }),
         4 => (0..64_usize, 0.0..0.3).prop_map(|(which, cost)| Happens::Answered { which, cost }),
         1 => (0..64_usize).prop_map(|which| Happens::Dropped { which }),
+        4 => (0..64_usize).prop_map(|which| Happens::Written { which }),
         2 => (0..6_000_u64).prop_map(Happens::Passes),
     ]
 }
@@ -364,27 +403,38 @@ proptest! {
             .enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let world = World::new();
-            let purse = world.purse(cap);
+            let bills = world.bills(cap);
+            let bill = |urgent: bool| &bills[usize::from(!urgent)];
             let mut running: Vec<(Permit<'_>, bool)> = Vec::new();
+            // What questions came to, and what of it is not in the store yet.
+            let mut spent = DaySpent::default();
+            let mut settled: Vec<(bool, f64)> = Vec::new();
             for one in happenings {
                 match one {
                     Happens::Asked { urgent } if running.len() < RUNNING => {
-                        let permit = purse.permit(urgent, RESERVE).await.ok();
+                        let permit = bill(urgent).permit(RESERVE).await.ok();
                         running.extend(permit.map(|permit| (permit, urgent)));
                     }
-                    Happens::Answered { which, cost } if !running.is_empty() => {
+                    Happens::Answered { which, cost: usd } if !running.is_empty() => {
                         let (permit, urgent) = running.remove(which % running.len());
-                        world.settle(permit, urgent, cost);
+                        permit.settle(cost(usd));
+                        settled.push((urgent, usd));
+                        spent.add(urgent, usd);
                     }
                     Happens::Dropped { which } if !running.is_empty() => {
                         let (permit, urgent) = running.remove(which % running.len());
                         drop(permit);
-                        world.ledger.note(urgent, RESERVE);
+                        settled.push((urgent, RESERVE));
+                        spent.add(urgent, RESERVE);
+                    }
+                    Happens::Written { which } if !settled.is_empty() => {
+                        let (urgent, usd) = settled.remove(which % settled.len());
+                        world.ledger.note(urgent, usd);
+                        bill(urgent).written(usd);
                     }
                     Happens::Passes(millis) => tokio::time::advance(Duration::from_millis(millis)).await,
                     _ => {}
                 }
-                let spent = *world.ledger.spent.lock().unwrap();
                 let over = RUNNING as f64 * (DEAREST - RESERVE) + 1e-9;
                 assert!(spent.usd() <= cap + over, "{spent:?} of {cap}");
                 assert!(spent.other_usd <= cap / 2.0 + over, "{spent:?} of {cap}");

@@ -1,0 +1,116 @@
+//! The journal of a case that runs: what the engine writes, the store keeps under the lease of the worker.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use nightshift_alert::Severity;
+use nightshift_engine::{Event, Journal, JournalError, State};
+
+use super::Triage;
+use crate::budget::{Bill, Tab};
+use crate::{CaseStatus, Charge, Closing, Lease, StoreError, build_report};
+
+/// The journal of one case at one epoch.
+pub(super) struct CaseJournal {
+    triage: Triage,
+    /// What the events cost.
+    tab: Mutex<Tab>,
+    /// What questions cost of which no event is written yet.
+    bill: Option<Arc<Bill>>,
+    pub(super) lease: Lease,
+    /// Held while something is written.
+    writing: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl CaseJournal {
+    /// The journal of a case that goes on from `before`.
+    pub(super) fn new(
+        triage: &Triage,
+        before: &State,
+        severity: Severity,
+        bill: Option<Arc<Bill>>,
+        lease: Lease,
+        writing: Arc<tokio::sync::Mutex<()>>,
+    ) -> Self {
+        Self {
+            triage: triage.clone(),
+            tab: Mutex::new(Tab::new(severity, before)),
+            bill,
+            lease,
+            writing,
+        }
+    }
+
+    fn charge(&self, events: &[Event]) -> Charge {
+        let mut tab = self.tab.lock().unwrap_or_else(PoisonError::into_inner);
+        tab.charge(events)
+    }
+
+    /// These events are written, and what they cost.
+    fn wrote(&self, events: &[Event], charge: Charge) {
+        if let Some(bill) = &self.bill {
+            bill.written(charge.usd);
+        }
+        self.triage.saw(&self.lease, events);
+    }
+}
+
+#[async_trait]
+impl Journal for CaseJournal {
+    async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
+        let _one = self.writing.lock().await;
+        let charge = self.charge(events);
+        self.triage
+            .cases
+            .append(&self.lease, events, charge)
+            .await
+            .map_err(journal_error)?;
+        self.wrote(events, charge);
+        Ok(())
+    }
+
+    async fn conclude(&self, events: &[Event], end: &State) -> Result<(), JournalError> {
+        let (Some(opened), Some(conclusion), Some(report)) = (
+            &end.opened,
+            &end.conclusion,
+            build_report(end, &self.triage.sender),
+        ) else {
+            return self.append(events).await;
+        };
+        let status = if conclusion.failed.is_some() {
+            CaseStatus::Failed
+        } else {
+            CaseStatus::Concluded
+        };
+        let closing = Closing {
+            charge: self.charge(events),
+            events: events.to_vec(),
+            status,
+            conclusion: conclusion.clone(),
+            report,
+            destinations: self.triage.routes.destinations(
+                &opened.alert,
+                Some(conclusion.verdict).filter(|_| conclusion.failed.is_none()),
+            ),
+            wants_model: self
+                .triage
+                .wants_model(opened.again.as_deref(), !end.degraded.is_empty()),
+        };
+        let _one = self.writing.lock().await;
+        self.triage
+            .cases
+            .conclude(&self.lease, &closing)
+            .await
+            .map_err(journal_error)?;
+        self.wrote(events, closing.charge);
+        self.triage.count(end, conclusion, status);
+        Ok(())
+    }
+}
+
+fn journal_error(error: StoreError) -> JournalError {
+    match error {
+        StoreError::LeaseLost => JournalError::LeaseLost,
+        other => JournalError::Store(Box::new(other)),
+    }
+}
