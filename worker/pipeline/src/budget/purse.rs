@@ -89,18 +89,23 @@ impl Purse {
     ///
     /// # Errors
     ///
-    /// [`AskError::Budget`] where there is none, or where the day's sum was never read.
+    /// [`AskError::Budget`] where there is none, or where no day's sum was ever read.
     pub(super) async fn keep(&self, urgent: bool, reserve_usd: f64) -> Result<(), AskError> {
         let today = self.clock.now().date_naive();
         self.read(today).await;
         let mut known = self.known();
-        let Some(reading) = known.read.filter(|reading| reading.day == today) else {
+        let Some(reading) = known.read else {
             return Err(AskError::Budget {
                 what: "what the day's budget has left cannot be read".to_owned(),
             });
         };
+        // Of a new day that cannot be read yet nothing is spent but what this process knows of.
+        let read = Some(reading.spent).filter(|_| reading.day == today);
         let own = known.since + known.unwritten + known.running;
-        if !self.budget.has_room(reading.spent + own, reserve_usd, urgent) {
+        if !self
+            .budget
+            .has_room(read.unwrap_or_default() + own, reserve_usd, urgent)
+        {
             return Err(self.budget.refusal());
         }
         known.running.add(urgent, reserve_usd);

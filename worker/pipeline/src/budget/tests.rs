@@ -236,6 +236,20 @@ async fn what_a_case_leaves_unwritten_counts_until_the_next_reading() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_new_day_that_cannot_be_read_begins_with_what_this_process_spends() {
+    let world = World::new();
+    let [urgent, _] = world.bills(1.0);
+    world.settle(&urgent, urgent.permit(0.1).await.unwrap(), true, 0.2);
+    tokio::time::advance(Duration::from_secs(6)).await;
+    world.settle(&urgent, urgent.permit(0.1).await.unwrap(), true, 0.5);
+    *world.clock.0.lock().unwrap() = noon() + TimeDelta::days(1);
+    *world.ledger.away.lock().unwrap() = true;
+    let permit = urgent.permit(0.1).await.expect("a new day");
+    world.settle(&urgent, permit, true, 0.45);
+    assert!(urgent.permit(0.1).await.is_err(), "with what may be of it");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_sum_that_cannot_be_read_is_the_last_one_and_without_one_nothing_is_asked() {
     let world = World::new();
     let [urgent, _] = world.bills(1.0);
