@@ -1,9 +1,9 @@
 //! What waits for a model while all are down, and what is triaged again when they are back (F21).
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::Waited;
+use nightshift_pipeline::{Change, Waited};
 
-use super::admission::arrival;
+use super::admission::{actor, arrival};
 use super::canaries::canary;
 use super::*;
 
@@ -15,6 +15,7 @@ on_both_stores! {
     f21_giving_back_burns_neither_attempt_nor_crash_nor_journal
     f21_what_wanted_a_model_is_triaged_again_once_and_the_most_severe_first
     f21_a_model_that_was_missing_is_no_revision_of_the_day
+    f21_news_that_take_the_place_of_a_second_look_say_why_it_is_triaged
 }
 
 const WAITED: Waited = Waited {
@@ -184,4 +185,28 @@ async fn f21_a_model_that_was_missing_is_no_revision_of_the_day(fixture: Fixture
     );
     let left = fixture.store.again_with_models(9).await.unwrap();
     assert_eq!(left, 0, "the new revision has a model, if there is one");
+}
+
+async fn f21_news_that_take_the_place_of_a_second_look_say_why_it_is_triaged(fixture: Fixture) {
+    let id = fixture.numbered(1, Severity::Medium).await;
+    let store = &fixture.store;
+    for (last, asked) in [(7, false), (8, true)] {
+        conclude_without_model(&fixture, &fixture.claim().await).await;
+        if asked {
+            store.retry(&id.0).await.unwrap();
+        } else {
+            assert_eq!(store.again_with_models(9).await.unwrap(), 1);
+        }
+        let other = arrival(i64::from(last), |alert| {
+            alert.key.id = "finding 1".into();
+            actor(last)(alert);
+        });
+        let replaced = fixture.take(other).await.admission;
+        assert_eq!(replaced, Admission::Replaced(id.clone(), Change::Actor));
+        let claimed = fixture.claim().await;
+        let again = claimed.again.as_ref().unwrap();
+        assert_eq!(again.why.as_deref(), Some("actor"));
+        assert!(!again.new.is_empty());
+        store.release(&claimed.lease).await.unwrap();
+    }
 }

@@ -30,11 +30,14 @@ const WANT_MODELS: &str = "SELECT id FROM cases WHERE wants_model AND status IN 
 const ADD_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, why) \
      SELECT id, revision, ?2, ?3, ?4, ?5, ?6 FROM cases WHERE id = ?1";
 const ADD_INDICATOR: &str = "INSERT OR IGNORE INTO indicators (type, value, case_id, role, noted_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-const REPLACE: &str = "UPDATE alerts SET raw_id = ?2, source = ?3, alert = ?4 \
+/// Where what waits was only to be triaged once more, it is for what came now.
+const REPLACE: &str = "UPDATE alerts SET raw_id = ?2, source = ?3, alert = ?4, \
+         why = CASE WHEN why IN ('asked', 'models_back') THEN ?5 ELSE why END \
      WHERE case_id = ?1 AND revision = (SELECT revision FROM cases WHERE id = ?1)";
 const REPLACE_CASE: &str =
     "UPDATE cases SET severity = ?2, content = ?3, title = ?4, type = ?5 WHERE id = ?1";
-const REPLACE_PENDING: &str = "UPDATE pending_revisions SET raw_id = ?2, source = ?3, alert = ?4 \
+const REPLACE_PENDING: &str = "UPDATE pending_revisions SET raw_id = ?2, source = ?3, alert = ?4, \
+         why = CASE WHEN why IN ('asked', 'models_back') THEN ?5 ELSE why END \
      WHERE case_id = ?1 AND seq = (SELECT max(seq) FROM pending_revisions WHERE case_id = ?1)";
 const ADD_PENDING: &str = "INSERT INTO pending_revisions (case_id, seq, raw_id, source, received_at, why, alert) \
      VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM pending_revisions WHERE case_id = ?1), ?2, ?3, ?4, ?5, ?6)";
@@ -115,7 +118,7 @@ pub(super) fn replace(
     coming: &Coming<'_>,
 ) -> Result<(), Failure> {
     let text = json(id, coming.alert)?;
-    let values = params![id.0, coming.raw_id, coming.source, text];
+    let values = params![id.0, coming.raw_id, coming.source, text, coming.why];
     if connection
         .prepare_cached(REPLACE_PENDING)?
         .execute(values)?

@@ -26,16 +26,17 @@ const AGAIN: &str = "WITH revised AS ( \
      SELECT $1, (SELECT coalesce(max(seq), 0) + 1 FROM pending_revisions WHERE case_id = $1), $2, $3, $4, $5, \
          $6::text::jsonb, $7::text::severity, $8, $9, $10 \
      WHERE NOT EXISTS (SELECT FROM revised)";
-/// Puts the alert in the place of the one that waits last.
+/// Puts the alert in the place of the one that waits last. Where that was only triaged once more, it is for what came now.
 const REPLACE: &str = "WITH pending AS ( \
          UPDATE pending_revisions SET raw_id = $2, source = $3, alert = $4::text::jsonb, severity = $5::text::severity, \
-             content = $6, title = $7, type = $8 \
+             content = $6, title = $7, type = $8, why = CASE WHEN why IN ('asked', 'models_back') THEN $9 ELSE why END \
          WHERE case_id = $1 AND seq = (SELECT max(seq) FROM pending_revisions WHERE case_id = $1) RETURNING case_id \
      ), replaced AS ( \
          UPDATE cases SET severity = $5::text::severity, content = $6, title = $7, type = $8 \
          WHERE id = $1 AND NOT EXISTS (SELECT FROM pending) RETURNING id, revision \
      ) \
-     UPDATE alerts SET raw_id = $2, source = $3, alert = $4::text::jsonb \
+     UPDATE alerts SET raw_id = $2, source = $3, alert = $4::text::jsonb, \
+         why = CASE WHEN why IN ('asked', 'models_back') THEN $9 ELSE why END \
      FROM replaced WHERE case_id = replaced.id AND alerts.revision = replaced.revision";
 /// The latest alert that counts for its case; a state that was noted before it counts no more. A case that waits for
 /// something more severe than what it triages is as urgent as that.
@@ -191,6 +192,7 @@ impl Next {
                         &self.content,
                         &self.title,
                         &self.kind,
+                        &self.why,
                     ],
                 )
                 .await
