@@ -23,7 +23,7 @@ const INSIDE: char = '\u{1}';
 const ARGUMENTS: [&str; 3] = ["args", "arguments", "argv"];
 /// Programs whose short options hold secrets. Of two beside the same arguments the first one counts: what runs others, and
 /// so may stand there as the runtime, comes last.
-const PROGRAMS: [&str; 32] = [
+const PROGRAMS: [&str; 33] = [
     "mongosh",
     "mongo",
     "mongodump",
@@ -43,6 +43,7 @@ const PROGRAMS: [&str; 32] = [
     "zip",
     "unzip",
     "mysql",
+    "mysqladmin",
     "mysqldump",
     "mariadb",
     "curl",
@@ -59,9 +60,10 @@ const PROGRAMS: [&str; 32] = [
 ];
 
 /// Programs that take a password by its place or joined to a name, beside the scripts that do.
-const NO_OPTION: [&str; 9] = [
+const NO_OPTION: [&str; 10] = [
     "net",
     "net1",
+    "mysqladmin",
     "redis-cli",
     "secretsdump",
     "psexec",

@@ -123,8 +123,10 @@ pub(super) fn known(text: &str) -> Vec<Known> {
             let Some(whole) = captures.get(0) else {
                 continue;
             };
-            let secret = captures.name("secret").unwrap_or(whole);
-            if !is_harmless(secret.as_str()) {
+            // Of several groups, one for each way of writing, one took part.
+            let secret = captures.iter().skip(1).flatten().next().unwrap_or(whole);
+            let is_none = captures.name("none").is_some();
+            if !is_none && !is_harmless(secret.as_str()) {
                 found.push(Known {
                     whole: whole.range(),
                     secret: secret.range(),
@@ -228,6 +230,8 @@ fn is_harmless(value: &str) -> bool {
         || plain.starts_with("${")
         || plain.starts_with("http://")
         || plain.starts_with("https://")
+        || plain.starts_with("file://")
+        || plain.starts_with("fileb://")
         || is_ports(plain)
         || plain
             .bytes()

@@ -1,8 +1,8 @@
 //! What secrets look like, by kind.
 //!
-//! Formats from the vendors' pages on token formats and the patterns that public secret scanners share. A pattern with a
-//! group `secret` names the part to take out; without one, all of it goes. Ids that are no secret (access key ids,
-//! hashes, UUIDs, ARNs) have no pattern here.
+//! Formats from the vendors' pages on token formats and the patterns that public secret scanners share. A pattern with
+//! groups names by the one that takes part what to take out, or by `none` that nothing is; without one, all of it goes.
+//! Ids that are no secret (access key ids, hashes, UUIDs, ARNs) have no pattern here.
 
 use std::sync::LazyLock;
 

