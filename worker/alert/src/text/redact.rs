@@ -119,21 +119,29 @@ pub(super) fn known(text: &str) -> Vec<Known> {
         let Some(pattern) = cell.get_or_init(|| Regex::new(&ascii(pattern)).ok()) else {
             continue;
         };
-        for captures in pattern.captures_iter(text) {
+        let mut from = 0;
+        while let Some(captures) = pattern.captures_at(text, from) {
             let Some(whole) = captures.get(0) else {
-                continue;
+                break;
             };
             // Of several groups, one for each way of writing, one took part.
-            let secret = captures.iter().skip(1).flatten().next().unwrap_or(whole);
-            let is_none = captures.name("none").is_some();
-            if !is_none && !is_harmless(secret.as_str()) {
-                found.push(Known {
-                    whole: whole.range(),
-                    secret: secret.range(),
-                    order,
-                    kind,
-                });
+            let group = captures.iter().skip(1).flatten().next();
+            let secret = group.unwrap_or(whole);
+            from = whole.end();
+            if captures.name("none").is_some() {
+                continue;
             }
+            if is_harmless(secret.as_str()) {
+                // What is in quotes may hold another one.
+                from = group.map_or(from, |group| group.start());
+                continue;
+            }
+            found.push(Known {
+                whole: whole.range(),
+                secret: secret.range(),
+                order,
+                kind,
+            });
         }
     }
     found
@@ -220,6 +228,9 @@ fn is_secret_variable(key: &str) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
+/// How expressions begin that say where a secret comes from.
+const EXPRESSIONS: [&str; 3] = ["${", "$(", "{{"];
+
 /// What stands where a secret could, and is none: our own marks, placeholders, ids, ports.
 fn is_harmless(value: &str) -> bool {
     let plain = value.trim_matches(['"', '\'', '\\']);
@@ -227,7 +238,8 @@ fn is_harmless(value: &str) -> bool {
         || plain.starts_with("arn:")
         || plain.starts_with("AKIA")
         || plain.starts_with("ASIA")
-        || plain.starts_with("${")
+        || EXPRESSIONS.iter().any(|begin| plain.starts_with(begin))
+        || (plain.starts_with('<') && plain.ends_with('>'))
         || plain.starts_with("http://")
         || plain.starts_with("https://")
         || plain.starts_with("file://")

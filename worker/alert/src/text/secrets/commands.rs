@@ -31,6 +31,21 @@ macro_rules! word {
     };
 }
 
+/// What is assigned: in quotes, escaped ones too, all of it, else up to what ends a word in any language. A quote before the
+/// rest of a list or of a call is one that closes. Between single ones may stand an apostrophe's other half, so less.
+macro_rules! assigned {
+    () => {
+        concat!(
+            r#"["'\\]{0,4}\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:"#,
+            r#"\\\\\\"(?P<twice>[^\s"\\,)][^"\n]{5,}?)(?:\\\\\\"|\z)"#,
+            r#"|\\"(?P<escaped>[^\s"\\,)](?:[^"\\\n]|\\\\\\"|\\[^"\n]){5,})(?:\\"|\z)"#,
+            r#"|"(?P<double>[^\s"\\,)](?:[^"\\\n]|\\[^\n]){5,})(?:"|\z)"#,
+            r"|\\{0,3}'(?P<single>[^\s'\x22\\,)][^'\n]{5,127}?)(?:\\{0,3}'|\z)",
+            r#"|["'\\]{0,4}(?P<secret>[^\s"'\\,;&<>(){}\[\]]{6,}))"#
+        )
+    };
+}
+
 pub(super) const SECRETS: &[Kind] = &[
     // As words of their own and run together: `--db-password`, `-ClientSecret`. A token is one by what stands before it, for
     // others are places in a list. Who is asked for a password, or has none, tells none; nor does an expression.
@@ -220,13 +235,19 @@ pub(super) const SECRETS: &[Kind] = &[
     // assigned.
     (
         "assigned_secret",
-        r"(?:passw(?:or)?d|passphrase|pwd|secret|key|token|credentials?)[\x22\x27\\]{0,3}\s{0,3}[=:]",
-        r#"(?i)\barn:aws[a-z-]*:secretsmanager:[\w*-]*:[\w*-]*:secret:[\w/+.@!*-]+(?:(?::[\w.-]+){1,2}:(?:AWS(?:CURRENT|PENDING|PREVIOUS)\b|:[0-9a-f-]{36}))?|\b[\w.-]{0,40}?(?:passw(?:or)?d|passwd|passphrase|pwd|client[_-]?secret|secret[_-]?(?:access[_-]?)?key|secret|api[_-]?key|apikey|auth[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|session[_-]?token|security[_-]?token|token|private[_-]?key|credentials?)(?:["'\\]{0,3})\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:["'\\]{0,3})(?P<secret>[^\s"'\\,;&<>(){}\[\]]{6,})"#,
+        r"(?:passw(?:or)?d|passphrase|pwd|secret|key|token|credentials?)[\x22\x27\\]{0,4}\s{0,3}[=:]",
+        concat!(
+            r#"(?i)\barn:aws[a-z-]*:secretsmanager:[\w*-]*:[\w*-]*:secret:[\w/+.@!*-]+(?:(?::[\w.-]+){1,2}:(?:AWS(?:CURRENT|PENDING|PREVIOUS)\b|:[0-9a-f-]{36}))?|\b[\w.-]{0,40}?(?:passw(?:or)?d|passwd|passphrase|pwd|client[_-]?secret|secret[_-]?(?:access[_-]?)?key|secret|api[_-]?key|apikey|auth[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|session[_-]?token|security[_-]?token|token|private[_-]?key|credentials?)"#,
+            assigned!()
+        ),
     ),
     // What only variables are called so: where text says that something passes, it assigns nothing.
     (
         "assigned_secret",
-        r"pass[\x22\x27\\]{0,3}\s{0,3}[=:]",
-        r#"\b(?:[A-Za-z0-9_]{0,40}(?:_|SSH|PG)PASS|(?i:[\w.-]{0,40}?(?:db|smtp|mail|user|admin|root|sql|pg|redis|ftp|ldap|proxy|login|service|svc|http|auth)[_-]?pass))["'\\]{0,3}\s{0,3}(?:=>|:=|=|:)\s{0,3}["'\\]{0,3}(?P<secret>[^\s"'\\,;&<>(){}\[\]]{6,})"#,
+        r"pass[\x22\x27\\]{0,4}\s{0,3}[=:]",
+        concat!(
+            r#"\b(?:[A-Za-z0-9_]{0,40}(?:_|SSH|PG)PASS|(?i:[\w.-]{0,40}?(?:db|smtp|mail|user|admin|root|sql|pg|redis|ftp|ldap|proxy|login|service|svc|http|auth)[_-]?pass))"#,
+            assigned!()
+        ),
     ),
 ];

@@ -206,3 +206,53 @@ fn a21_a_password_in_sql_goes() {
         assert_eq!(redact(text), (Cow::Borrowed(text), 0));
     }
 }
+
+#[test]
+fn a21_what_is_assigned_in_quotes_goes_whole() {
+    for (text, clean) in [
+        ("DB_PASSWORD='¤' x", "Winter;berg1703(x)"),
+        ("DB_PASSWORD=\"¤\" x", "two words, {x} 'here'"),
+        (r#"{"password":"¤","user":"bob"}"#, "Winter&berg1703"),
+        (r#"{"env":{"DB_PASSWORD":"¤"}}"#, "W1nt&rberg1703"),
+        (r#"{"password": "¤", "n": 1}"#, "two words here"),
+        (r#"{"password": "¤", "n": 1}"#, r#"a \"quoted\" word"#),
+        (r#"{"a":"{\"password\":\"¤\",\"b\":1}"}"#, "Winter<berg>1703"),
+        (
+            r#"{"a":"{\"password\":\"¤\",\"b\":1}"}"#,
+            r#"Win\\\"ter;berg"#,
+        ),
+        (r#"[\\\"token\\\": \\\"¤\\\", \\\"b\\\"]"#, "Winter(berg)"),
+        ("SMTP_PASS='¤' ./mail", "Winter & berg"),
+        ("{'secret': '¤', 'user': 'bob'}", "Winter, berg"),
+        (r"x(\'api_key\': \'¤\', \'b\')", "Winter, berg"),
+        ("password=\"¤", "two words that were cut"),
+    ]
+    .map(|(text, secret)| (text.replace('¤', secret), text.replace('¤', "[redacted:assigned_secret]")))
+    {
+        assert_eq!(redact(&text), (Cow::Borrowed(clean.as_str()), 1), "{text}");
+        assert_eq!(redact(&clean), (Cow::Borrowed(clean.as_str()), 0));
+    }
+    for (text, clean) in [
+        ("password=Winterberg;x=1&y", "password=¤;x=1&y"),
+        (
+            r#"{"token": "https://x.example/?a=b&password=Winterberg&c"}"#,
+            r#"{"token": "https://x.example/?a=b&password=¤&c"}"#,
+        ),
+        (
+            r#"DB_PASSWORD="${DB_PASSWORD:-Winterberg}" x"#,
+            r#"DB_PASSWORD="${DB_PASSWORD:¤}" x"#,
+        ),
+    ] {
+        let clean = clean.replace('¤', "[redacted:assigned_secret]");
+        assert_eq!(redact(text), (Cow::Owned(clean), 1));
+    }
+    for text in [
+        r#"DB_PASSWORD="$(aws secretsmanager get-secret-value --secret-id x)" ./run"#,
+        r#"password: "{{ vault.db }}" # token: "<your token>""#,
+        r#"{"password":"","user":"bob smith"}"#,
+        "log('bad password:', user, 'of the host')",
+        "said 'no password:' and 'no name'",
+    ] {
+        assert_eq!(redact(text), (Cow::Borrowed(text), 0));
+    }
+}
