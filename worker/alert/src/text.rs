@@ -9,6 +9,7 @@ mod clean;
 mod cut;
 mod defang;
 mod entropy;
+mod escapes;
 mod fields;
 mod hidden;
 mod instructions;

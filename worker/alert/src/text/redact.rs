@@ -9,8 +9,8 @@ use std::sync::{LazyLock, OnceLock};
 
 use regex::{Regex, RegexSet};
 
-use super::entropy;
-use super::secrets::{SECRET_KEY, SECRETS};
+use super::secrets::{Kind, SECRET_KEY, SECRETS};
+use super::{entropy, escapes};
 use crate::key::sha256;
 
 /// The mark of what is secret by its looks alone.
@@ -112,39 +112,47 @@ pub(super) fn known(text: &str) -> Vec<Known> {
         return Vec::new();
     };
     let mut found = Vec::new();
+    let blanked = escapes::blanked(text);
     for order in triggers.matches(text) {
-        let (Some((kind, _, pattern)), Some(cell)) = (SECRETS.get(order), KNOWN.get(order)) else {
+        let Some(cell) = KNOWN.get(order) else {
             continue;
         };
-        let Some(pattern) = cell.get_or_init(|| Regex::new(&ascii(pattern)).ok()) else {
-            continue;
-        };
-        let mut from = 0;
-        while let Some(captures) = pattern.captures_at(text, from) {
-            let Some(whole) = captures.get(0) else {
-                break;
-            };
-            // Of several groups, one for each way of writing, one took part.
-            let group = captures.iter().skip(1).flatten().next();
-            let secret = group.unwrap_or(whole);
-            from = whole.end();
-            if captures.name("none").is_some() {
-                continue;
-            }
-            if is_harmless(secret.as_str()) {
-                // What is in quotes may hold another one.
-                from = group.map_or(from, |group| group.start());
-                continue;
-            }
-            found.push(Known {
-                whole: whole.range(),
-                secret: secret.range(),
-                order,
-                kind,
-            });
+        let pattern = |kind: &Kind| Regex::new(&ascii(kind.2)).ok();
+        let pattern = cell.get_or_init(|| SECRETS.get(order).and_then(pattern));
+        let Some(pattern) = pattern else { continue };
+        find(text, pattern, order, &mut found);
+        // As it stands, a value goes on behind an escape; without escapes, a word begins there.
+        if let Some(blanked) = &blanked {
+            find(blanked, pattern, order, &mut found);
         }
     }
     found
+}
+
+/// The secrets of one kind.
+fn find(text: &str, pattern: &Regex, order: usize, found: &mut Vec<Known>) {
+    let mut from = 0;
+    while let Some(captures) = pattern.captures_at(text, from) {
+        let Some(whole) = captures.get(0) else { return };
+        // Of several groups, one for each way of writing, one took part.
+        let group = captures.iter().skip(1).flatten().next();
+        let secret = group.unwrap_or(whole);
+        from = whole.end();
+        if captures.name("none").is_some() {
+            continue;
+        }
+        if is_harmless(secret.as_str()) {
+            // What is in quotes may hold another one.
+            from = group.map_or(from, |group| group.start());
+            continue;
+        }
+        found.push(Known {
+            whole: whole.range(),
+            secret: secret.range(),
+            order,
+            kind: SECRETS.get(order).map_or(RANDOM, |(kind, ..)| *kind),
+        });
+    }
 }
 
 /// The ranges in order, overlapping ones as one: a cookie header that holds a token of a known kind goes whole, for its

@@ -11,7 +11,7 @@ mod commands;
 /// A kind of secret: name of the mark; something short that stands in every such secret, without regard to case, by which one cheap look over a
 /// text finds which patterns it needs at all (a test holds it against the pattern); and the pattern. Order matters only
 /// where two overlap: the first one names it.
-type Kind = (&'static str, &'static str, &'static str);
+pub(super) type Kind = (&'static str, &'static str, &'static str);
 
 /// All kinds.
 pub(super) static SECRETS: LazyLock<Vec<Kind>> =

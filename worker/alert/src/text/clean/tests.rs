@@ -281,7 +281,13 @@ fn a21_a_secret_spread_over_arguments_goes() {
             json!(["app", "--password", "[redacted:cli_password]"]),
         ),
         (
-            json!(["az", "--admin-password", "October 2027", "-ClientSecret", "October2027"]),
+            json!([
+                "az",
+                "--admin-password",
+                "October 2027",
+                "-ClientSecret",
+                "October2027"
+            ]),
             json!([
                 "az",
                 "--admin-password",

@@ -118,6 +118,60 @@ fn a21_no_half_of_a_secret_is_left_where_a_text_is_cut() {
 }
 
 #[test]
+fn a21_a_secret_behind_an_escape_goes() {
+    for (before, after) in [
+        (r#"{"out":"export\n"#, r#"\n"}"#),
+        (r#"["a\\n"#, r#"\\n"]"#),
+        (r"a\t\u0022", r"\u0022"),
+        ("https://x.example/?q=%22", "%22&b=1"),
+        (r"#!/bin/sh\n", r"\nexit"),
+    ] {
+        for (kind, secret) in [
+            ("digitalocean_token", format!("dop_v1_{}", hex_noise(64))),
+            ("shopify_token", format!("shpat_{}", hex_noise(32))),
+            ("stripe_key", format!("sk_live_{}", noise(24))),
+            (
+                "slack_token",
+                format!("xoxb-123456789012-123456789012-{}", noise(24)),
+            ),
+        ] {
+            let text = format!("{before}{secret}{after}");
+            let (clean, count) = redact(&text);
+            assert!(clean.contains(&format!("[redacted:{kind}")), "{clean}");
+            assert!(
+                clean.starts_with(before) && clean.ends_with(after),
+                "{clean}"
+            );
+            assert_eq!((count, redact(&clean).1), (1, 0));
+        }
+    }
+    for command in [
+        "curl -u admin:¤ https://x",
+        "mysql -u root -p¤ db",
+        "sshpass -p ¤ ssh h",
+        "zip -P ¤ out.zip x",
+        "app --db-password ¤ -x",
+    ] {
+        let (clean, _) = redact(command);
+        assert_eq!(clean, command, "a sign is no secret");
+        let text = format!(r"#!/bin/sh\n{command}\nexit").replace('¤', "Winterberg1703#");
+        let (clean, count) = redact(&text);
+        assert_eq!(count, 1);
+        assert!(
+            !clean.contains("Winter") && clean.ends_with(r"\nexit"),
+            "{clean}"
+        );
+    }
+    for text in [
+        r"C:\new\tools\bob\notes.txt and \\nas\reports",
+        r"risk\n task\n sk-\n key-\r",
+        "https://x.example/a%20b?c=%22d%22&sort=%2Ddate",
+    ] {
+        assert_eq!(redact(text), (Cow::Borrowed(text), 0));
+    }
+}
+
+#[test]
 fn a21_what_only_looks_like_a_secret_stays() {
     for text in [
         "d41d8cd98f00b204e9800998ecf8427e",

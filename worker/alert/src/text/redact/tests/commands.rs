@@ -182,7 +182,11 @@ fn a21_a_password_in_sql_goes() {
         "CREATE LOGIN bob WITH PASSWORD = N¤, CHECK_POLICY = OFF",
         "SET PASSWORD FOR 'a'@'h' = PASSWORD(¤)",
     ] {
-        for secret in ["'Winterberg1703#'", "'two words; (x)'", "\"Winterberg1703#\""] {
+        for secret in [
+            "'Winterberg1703#'",
+            "'two words; (x)'",
+            "\"Winterberg1703#\"",
+        ] {
             if secret.starts_with('"') && statement.contains('"') {
                 continue;
             }
@@ -216,7 +220,10 @@ fn a21_what_is_assigned_in_quotes_goes_whole() {
         (r#"{"env":{"DB_PASSWORD":"¤"}}"#, "W1nt&rberg1703"),
         (r#"{"password": "¤", "n": 1}"#, "two words here"),
         (r#"{"password": "¤", "n": 1}"#, r#"a \"quoted\" word"#),
-        (r#"{"a":"{\"password\":\"¤\",\"b\":1}"}"#, "Winter<berg>1703"),
+        (
+            r#"{"a":"{\"password\":\"¤\",\"b\":1}"}"#,
+            "Winter<berg>1703",
+        ),
         (
             r#"{"a":"{\"password\":\"¤\",\"b\":1}"}"#,
             r#"Win\\\"ter;berg"#,
@@ -227,8 +234,12 @@ fn a21_what_is_assigned_in_quotes_goes_whole() {
         (r"x(\'api_key\': \'¤\', \'b\')", "Winter, berg"),
         ("password=\"¤", "two words that were cut"),
     ]
-    .map(|(text, secret)| (text.replace('¤', secret), text.replace('¤', "[redacted:assigned_secret]")))
-    {
+    .map(|(text, secret)| {
+        (
+            text.replace('¤', secret),
+            text.replace('¤', "[redacted:assigned_secret]"),
+        )
+    }) {
         assert_eq!(redact(&text), (Cow::Borrowed(clean.as_str()), 1), "{text}");
         assert_eq!(redact(&clean), (Cow::Borrowed(clean.as_str()), 0));
     }
