@@ -7,6 +7,7 @@
 //! Whoever writes an alert chooses names in it, so names from data change data alone, never our own words; and where
 //! they cannot all be hidden, the question is not asked.
 
+mod keys;
 mod names;
 mod shapes;
 mod values;

@@ -57,6 +57,70 @@ fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
     }
 }
 
+/// What is hidden of a text that shows these values, which stand under keys.
+fn shown(raw: Value, text: &str) -> String {
+    let hidden = mask_of(raw, &[]).unwrap().hide_data(text).into_owned();
+    TOKENS
+        .as_ref()
+        .unwrap()
+        .replace_all(&hidden, |found: &Captures<'_>| {
+            let (word, _) = found[0].split_once('-').unwrap();
+            format!("[{word}]")
+        })
+        .into_owned()
+}
+
+#[test]
+fn a_host_is_hidden_without_its_port_and_path_and_a_name_with_its_parts() {
+    for (raw, text, hidden) in [
+        (
+            json!({"instance": "web-01:9100"}),
+            "web-01, web-01:9100",
+            "[host], [host]:9100",
+        ),
+        (
+            json!({"host": "db-7.corp.local:5432"}),
+            "db-7.corp.local:5432",
+            "[host]:5432",
+        ),
+        (
+            json!({"host": "https://jenkins.corp.local:8443/login?x=1"}),
+            "https://jenkins.corp.local/login",
+            "https://[host]/login",
+        ),
+        (json!({"hostname": "db-7/"}), "db-7", "[host]"),
+        (
+            json!({"owner": "alice:staff"}),
+            "alice:staff, alice",
+            "[principal], [principal]",
+        ),
+        (
+            json!({"principalId": "AROAEXAMPLE:build-7"}),
+            "AROAEXAMPLE and build-7",
+            "[principal] and [principal]",
+        ),
+        (
+            json!({"instance": "arn:aws:ec2:eu-west-1:1:instance/i-0abc"}),
+            "instance/i-0abc in eu-west-1",
+            "instance/[host] in eu-west-1",
+        ),
+        (
+            json!({"instance": "//compute.googleapis.com/projects/p1/zones/z/instances/web-1"}),
+            "zones/z/instances/web-1",
+            "zones/z/instances/[host]",
+        ),
+        (
+            json!({"user_name": "system:serviceaccount:shop:web-sa"}),
+            "serviceaccount web-sa of system",
+            "serviceaccount [principal] of system",
+        ),
+        (json!({"host": "[2001:db8::1]:80"}), "2001:db8::1", "2001:db8::1"),
+        (json!({"host": "localhost:80"}), "localhost 80", "localhost 80"),
+    ] {
+        assert_eq!(shown(raw.clone(), text), hidden, "{raw}");
+    }
+}
+
 #[test]
 fn a_value_has_one_token_in_all_questions_of_its_case() {
     assert_eq!(

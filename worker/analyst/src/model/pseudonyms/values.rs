@@ -1,12 +1,14 @@
 //! Which values of a case are hidden: those that the alert types, and those under telling keys of results.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use nightshift_alert::{Alert, IndicatorKind};
 use serde_json::Value;
 
 use super::super::frame::About;
 use super::super::settings::PseudonymSettings;
+use super::keys::kind_of;
 use super::names::folded;
 
 /// What a hidden value is; the token says it, so that the model still knows what it reads.
@@ -55,6 +57,11 @@ const GENERIC: &[&str] = &[
     "principal",
     "address",
     "name",
+    "group",
+    "domain",
+    "serviceaccount",
+    "localhost",
+    "latest",
 ];
 
 /// Shortest value that is hidden, in characters.
@@ -67,28 +74,6 @@ const LONGEST: usize = 256;
 const MOST: usize = 4_096;
 const MOST_BYTES: usize = 256 << 10;
 
-/// Ends of keys, in lower case without `_` and `-`, whose values are of a kind.
-const KEYS: &[(&str, Kind)] = &[
-    ("accountid", Kind::Account),
-    ("account", Kind::Account),
-    ("accountname", Kind::Account),
-    ("project", Kind::Account),
-    ("projectid", Kind::Account),
-    ("principal", Kind::Principal),
-    ("principalid", Kind::Principal),
-    ("username", Kind::Principal),
-    ("userid", Kind::Principal),
-    ("owner", Kind::Principal),
-    ("approvedby", Kind::Principal),
-    ("email", Kind::Principal),
-    ("host", Kind::Host),
-    ("hostname", Kind::Host),
-    ("instance", Kind::Host),
-    ("instanceid", Kind::Host),
-    ("instancename", Kind::Host),
-    ("computer", Kind::Host),
-];
-
 /// Values by their folded spelling.
 #[derive(Default)]
 struct Values {
@@ -100,7 +85,7 @@ struct Values {
 pub(super) fn own(settings: &PseudonymSettings) -> BTreeMap<String, Kind> {
     let mut found = BTreeMap::new();
     for name in &settings.names {
-        if let Some(value) = value(name) {
+        for value in values(name, Kind::Name) {
             found.insert(value, Kind::Name);
         }
     }
@@ -188,10 +173,11 @@ impl Values {
     }
 
     fn add(&mut self, text: &str, kind: Kind) {
-        let Some(value) = value(text) else { return };
-        if !self.is_too_much() && !self.kinds.contains_key(&value) {
-            self.bytes += value.len();
-            self.kinds.insert(value, kind);
+        for value in values(text, kind) {
+            if !self.is_too_much() && !self.kinds.contains_key(&value) {
+                self.bytes += value.len();
+                self.kinds.insert(value, kind);
+            }
         }
     }
 
@@ -201,33 +187,70 @@ impl Values {
     }
 }
 
-fn kind_of(key: &str) -> Option<Kind> {
-    let plain: String = key
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    KEYS.iter()
-        .find(|(name, _)| *name == plain)
-        .map(|(_, kind)| *kind)
+/// What is hidden of a text, folded; none of it where that is no name.
+fn values(text: &str, kind: Kind) -> Vec<String> {
+    let folded = parts(text, kind).into_iter().map(|it| folded(it.trim()));
+    folded.filter(|value| is_name(value)).collect()
 }
 
-/// What is hidden of a text, folded: all of it, or of an ARN or a path the name at its end; none where that is no name.
-fn value(text: &str) -> Option<String> {
-    let text = text.trim();
-    let name = text.rsplit(['/', ':']).next().unwrap_or(text);
-    let name = if name.contains('@') {
-        text
-    } else {
-        name.trim()
-    };
-    let value = folded(name);
+fn is_name(value: &str) -> bool {
     let chars = value.chars().count();
     let is_number = chars < 6 && value.parse::<f64>().is_ok();
-    let is_name = (SHORTEST..=LONGEST).contains(&chars)
-        && !GENERIC.contains(&value.as_str())
+    (SHORTEST..=LONGEST).contains(&chars)
+        && !GENERIC.contains(&value)
         && !value.ends_with(".amazonaws.com")
         && !is_number
-        && value.parse::<std::net::IpAddr>().is_err();
-    is_name.then_some(value)
+        && value.parse::<IpAddr>().is_err()
+}
+
+/// Of a resource name and of a path the name at its end, of a URL and what has a port the host, of other things all and what
+/// stands between colons.
+fn parts(text: &str, kind: Kind) -> Vec<&str> {
+    let text = text.trim().trim_end_matches('/');
+    let url = text.split_once("://").map(|(_, rest)| rest);
+    let rest = url.unwrap_or(text.trim_start_matches("//"));
+    let first = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if text.starts_with("arn:") || first.ends_with("googleapis.com") {
+        return last(text, &['/', ':']);
+    }
+    let host = first.rsplit('@').next().unwrap_or_default();
+    let is_host = url.is_some() || without_port(host) != host;
+    if is_host && matches!(kind, Kind::Host | Kind::Name) {
+        return vec![without_port(host)];
+    }
+    if url.is_some() {
+        return last(rest, &['/']);
+    }
+    if text.contains('@') && text.contains('/') {
+        return vec![text];
+    }
+    let name = text.rsplit('/').next().unwrap_or(text);
+    let name = without_port(name);
+    let mut parts = vec![name];
+    if name.contains(char::is_whitespace) || name.starts_with("system:") {
+        parts.extend(last(name, &[':']));
+    } else if name.parse::<IpAddr>().is_err() {
+        parts.extend(name.split(':'));
+    }
+    parts
+}
+
+fn last<'a>(text: &'a str, between: &[char]) -> Vec<&'a str> {
+    text.rsplit(between).next().into_iter().collect()
+}
+
+/// A host without the port behind it, and an address of version 6 without its brackets.
+fn without_port(host: &str) -> &str {
+    let front = match host.rsplit_once(':') {
+        Some((front, port)) if is_port(port) && (!front.contains(':') || front.ends_with(']')) => {
+            front
+        }
+        _ => host,
+    };
+    let bare = front.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    bare.unwrap_or(front)
+}
+
+fn is_port(text: &str) -> bool {
+    (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
