@@ -74,7 +74,7 @@ impl Mask {
     /// The request with tokens.
     pub(super) fn request(&self, request: &ChatRequest) -> ChatRequest {
         let mut request = request.clone();
-        if let Cow::Owned(system) = self.hide(&self.own, &request.system) {
+        if let Cow::Owned(system) = self.hide(&self.own, &request.system, false) {
             request.system = system.into();
         }
         for message in &mut request.messages {
@@ -85,13 +85,15 @@ impl Mask {
                         *text = self.hide_blocks(text).into();
                     }
                     Part::Text { text, .. } | Part::Result { text, .. } => {
-                        *text = self.hide_data(text).into_owned().into();
+                        *text = self.hide_data(text, true).into_owned().into();
                     }
                     Part::Call(call) => match &mut call.arguments {
                         Arguments::Object(map) => {
                             map.values_mut().for_each(|value| self.hide_value(value));
                         }
-                        Arguments::Unreadable(text) => *text = self.hide_data(text).into_owned(),
+                        Arguments::Unreadable(text) => {
+                            *text = self.hide_data(text, true).into_owned();
+                        }
                     },
                     Part::Opaque(_) => {}
                 }
@@ -127,19 +129,20 @@ impl Mask {
     fn hide_blocks(&self, text: &str) -> String {
         let pieces = self.fence.pieces(text);
         let hidden = pieces.into_iter().map(|piece| match piece {
-            Piece::Ours(text) => self.hide(&self.own, text),
-            Piece::Data(text) => self.hide_data(text),
+            Piece::Ours(text) => self.hide(&self.own, text, false),
+            Piece::Data(text) => self.hide_data(text, true),
         });
         hidden.collect()
     }
 
     /// A text that is data.
-    fn hide_data<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.hide(&self.all, text)
+    fn hide_data<'a>(&self, text: &'a str, is_json: bool) -> Cow<'a, str> {
+        self.hide(&self.all, text, is_json)
     }
 
-    /// Text with tokens instead of these names and whatever has the shape of a value.
-    fn hide<'a>(&self, names: &Names, text: &'a str) -> Cow<'a, str> {
+    /// Text with tokens instead of these names and whatever has the shape of a value, both as JSON writes them where the text
+    /// is JSON.
+    fn hide<'a>(&self, names: &Names, text: &'a str, is_json: bool) -> Cow<'a, str> {
         let mut name = names.next(text, 0);
         let mut shape = self.shapes.next(text, 0);
         let mut out = String::new();
@@ -147,7 +150,7 @@ impl Mask {
         while let Some(found) = first(name, shape) {
             out.push_str(text.get(done..found.start).unwrap_or_default());
             let value = text.get(found.start..found.end).unwrap_or_default();
-            out.push_str(&self.token(found.kind, value));
+            out.push_str(&self.token(found.kind, value, is_json));
             done = found.end;
             if name.is_some_and(|name| name.start < done) {
                 name = names.next(text, done);
@@ -164,9 +167,13 @@ impl Mask {
     }
 
     /// The token of a value, which is remembered.
-    fn token(&self, kind: Kind, text: &str) -> String {
-        // As JSON writes it; the same value without escapes has the same token.
-        let value = unescaped(text);
+    fn token(&self, kind: Kind, text: &str, is_json: bool) -> String {
+        // The same value with and without escapes has the same token.
+        let value = if is_json {
+            unescaped(text)
+        } else {
+            text.to_owned()
+        };
         let mut digest = Sha256::new();
         for part in [self.key.as_str(), kind.word(), &value] {
             digest.update(part.as_bytes());
@@ -192,7 +199,7 @@ impl Mask {
     }
 
     fn hide_value(&self, value: &mut Value) {
-        each_text(value, &|text| self.hide_data(text).into_owned());
+        each_text(value, &|text| self.hide_data(text, false).into_owned());
     }
 
     fn show_value(&self, value: &mut Value) {

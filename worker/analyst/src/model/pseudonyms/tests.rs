@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::chat::Asked;
+use crate::chat::{Asked, CallPart, ChatMessage};
 use crate::model::tests::scripted::{Scripted, conclusion, makes, plan, result, said, says, step};
 use crate::model::tests::world::{World, sample, usual};
 
@@ -50,7 +50,7 @@ fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
         (r#"{"log":"\nalice\tDB-7\n444455556666"}"#, 3),
         (r#"{"path":"C:\\nalice"}"#, 0),
     ] {
-        let masked = mask.hide_data(text).into_owned();
+        let masked = mask.hide_data(text, true).into_owned();
         let tokens = TOKENS.as_ref().unwrap().find_iter(&masked).count();
         assert_eq!(tokens, hidden, "{text} became {masked}");
         assert_eq!(mask.show(&masked, true), text);
@@ -59,7 +59,7 @@ fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
 
 /// What is hidden of a text that shows these values, which stand under keys.
 fn shown(raw: Value, text: &str) -> String {
-    let hidden = mask_of(raw, &[]).unwrap().hide_data(text).into_owned();
+    let hidden = mask_of(raw, &[]).unwrap().hide_data(text, true).into_owned();
     TOKENS
         .as_ref()
         .unwrap()
@@ -122,10 +122,47 @@ fn a_host_is_hidden_without_its_port_and_path_and_a_name_with_its_parts() {
 }
 
 #[test]
+fn arguments_of_a_call_are_no_json_text_and_have_the_same_tokens() {
+    let mask = mask(&[]);
+    let hidden = mask.hide_data(r#"{"user":"CORP\\bob"}"#, true).into_owned();
+    let arguments = json!({"user": "CORP\\bob"});
+    let call = CallPart {
+        id: "c1".into(),
+        name: "log_search".into(),
+        arguments: Arguments::Object(arguments.as_object().unwrap().clone()),
+        opaque: None,
+    };
+    let request = ChatRequest {
+        asked: Asked::Turn,
+        urgent: false,
+        system: "You look into alerts.".into(),
+        messages: vec![ChatMessage {
+            role: Role::Assistant,
+            parts: vec![Part::Call(call)],
+        }],
+        tools: std::sync::Arc::default(),
+        may_call: true,
+        output: None,
+        max_output_tokens: 100,
+        deadline: tokio::time::Instant::now(),
+    };
+    let masked = mask.request(&request);
+    let Part::Call(call) = &masked.messages[0].parts[0] else {
+        panic!("{masked:?}");
+    };
+    let Arguments::Object(arguments) = &call.arguments else {
+        panic!("{call:?}");
+    };
+    let name = arguments["user"].as_str().unwrap();
+    assert_eq!(name, token(&hidden, "principal-"));
+    assert_eq!(mask.show(name, false), r"CORP\bob");
+}
+
+#[test]
 fn a_value_has_one_token_in_all_questions_of_its_case() {
     assert_eq!(
-        mask(&[]).hide_data("alice on db-7"),
-        mask(&["x-y"]).hide_data("alice on db-7")
+        mask(&[]).hide_data("alice on db-7", true),
+        mask(&["x-y"]).hide_data("alice on db-7", true)
     );
 }
 
@@ -212,7 +249,7 @@ fn the_engine_sees_no_token_and_the_model_no_value() {
 fn a_value_between_underscores_is_put_back() {
     let mask = mask(&["corp.example"]);
     for text in ["A@A.A_", "_10.0.0.1_", "__bob@a.example__"] {
-        let hidden = mask.hide_data(text).into_owned();
+        let hidden = mask.hide_data(text, true).into_owned();
         assert_ne!(hidden, text, "it is hidden");
         assert_eq!(mask.show(&hidden, true), text);
     }
@@ -228,7 +265,7 @@ proptest! {
     ) {
         let mask = mask(&["corp.example"]);
         let text = json!({"rows": words, "joined": words.join(" ")}).to_string();
-        let hidden = mask.hide_data(&text).into_owned();
+        let hidden = mask.hide_data(&text, true).into_owned();
         prop_assert_eq!(mask.show(&hidden, true).into_owned(), text);
         for value in ["alice", "444455556666", "10.0.0.1"] {
             let whole = hidden.match_indices(value).any(|(at, _)| is_word(&hidden, at, at + value.len()));
