@@ -250,12 +250,18 @@ fn is_word(text: &str, start: usize, end: usize) -> bool {
 
 /// Whether no word goes on here. The letter of an escape (`\n`) is none in the text that it stands for.
 fn begins_word(text: &str, at: usize) -> bool {
-    let mut before = text.get(..at).unwrap_or_default().chars().rev();
-    match before.next() {
-        Some('b' | 'f' | 'n' | 'r' | 't') => before.take_while(|c| *c == '\\').count() % 2 == 1,
-        Some(c) => !c.is_alphanumeric(),
+    let before = text.get(..at).unwrap_or_default();
+    match before.chars().next_back() {
+        Some(c) => !c.is_alphanumeric() || ends_escape(text, at.saturating_sub(c.len_utf8())),
         None => true,
     }
+}
+
+/// Whether what stands here is the letter of an escape.
+fn ends_escape(text: &str, at: usize) -> bool {
+    let (before, letter) = text.split_at_checked(at).unwrap_or_default();
+    let backslashes = before.len() - before.trim_end_matches('\\').len();
+    letter.starts_with(['b', 'f', 'n', 'r', 't']) && backslashes % 2 == 1
 }
 
 #[cfg(test)]

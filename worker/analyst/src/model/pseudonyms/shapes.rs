@@ -7,14 +7,14 @@ use std::sync::LazyLock;
 use ipnet::IpNet;
 use regex::{Captures, Regex};
 
-use super::is_word;
 use super::names::Found;
 use super::values::Kind;
+use super::{ends_escape, is_word};
 
 /// Mail addresses whole, though a name within one is hidden too; the rest may be an address, or is none.
 static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"(?P<mail>[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+)",
+        r"(?P<mail>[\p{L}\p{M}0-9._%+-]+@[\p{L}\p{M}0-9-]+(?:\.[\p{L}\p{M}0-9-]+)+)",
         r"|(?P<account>[0-9]{12})",
         r"|(?P<host>ip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3})",
         r"|(?P<ip>[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9a-fA-F]{1,4}(?::{1,2}[0-9a-fA-F]{1,4}){1,7}(?:::)?)",
@@ -63,7 +63,8 @@ impl Shapes {
             let found = self.pattern.captures_at(text, from)?;
             let whole = found.get(0)?;
             let (start, end) = (whole.start(), whole.end());
-            let kind = is_word(text, start, end)
+            // An address begins behind the letter of an escape.
+            let kind = (!ends_escape(text, start) && is_word(text, start, end))
                 .then(|| self.kind(&found, whole.as_str()))
                 .flatten();
             if let Some(kind) = kind {

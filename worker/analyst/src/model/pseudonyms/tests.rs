@@ -122,6 +122,30 @@ fn a_host_is_hidden_without_its_port_and_path_and_a_name_with_its_parts() {
 }
 
 #[test]
+fn a_mail_address_behind_an_escape_is_the_one_that_it_is() {
+    let mask = mask(&[]);
+    let principal = |text: &str| {
+        let hidden = mask.hide_data(text, true).into_owned();
+        assert_eq!(mask.show(&hidden, true), text);
+        (token(&hidden, "principal-"), hidden)
+    };
+    let (alice, _) = principal("alice@corp.com");
+    for text in [
+        r#"{"log":"sent by:\nalice@corp.com"}"#,
+        r#"{"log":"\t\talice@corp.com\r\n"}"#,
+        r#"{"log":"a\\\nalice@corp.com"}"#,
+    ] {
+        assert_eq!(principal(text).0, alice, "{text}");
+    }
+    let (nalice, _) = principal("nalice@corp.com");
+    assert_eq!(principal(r#"{"path":"C:\\nalice@corp.com"}"#).0, nalice);
+    for text in ["josé@corp.es", "ann@münchen.example", "von jürgen.groß@corp.de an"] {
+        let (_, hidden) = principal(text);
+        assert!(!hidden.contains(['@', 'é', 'ü', 'ß']), "{hidden}");
+    }
+}
+
+#[test]
 fn arguments_of_a_call_are_no_json_text_and_have_the_same_tokens() {
     let mask = mask(&[]);
     let hidden = mask.hide_data(r#"{"user":"CORP\\bob"}"#, true).into_owned();
