@@ -59,7 +59,10 @@ fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
 
 /// What is hidden of a text that shows these values, which stand under keys.
 fn shown(raw: Value, text: &str) -> String {
-    let hidden = mask_of(raw, &[]).unwrap().hide_data(text, true).into_owned();
+    let hidden = mask_of(raw, &[])
+        .unwrap()
+        .hide_data(text, true)
+        .into_owned();
     TOKENS
         .as_ref()
         .unwrap()
@@ -90,8 +93,8 @@ fn a_host_is_hidden_without_its_port_and_path_and_a_name_with_its_parts() {
         ),
         (json!({"hostname": "db-7/"}), "db-7", "[host]"),
         (
-            json!({"owner": "alice:staff"}),
-            "alice:staff, alice",
+            json!({"owner": "alice:dev-team"}),
+            "alice:dev-team, alice",
             "[principal], [principal]",
         ),
         (
@@ -114,11 +117,48 @@ fn a_host_is_hidden_without_its_port_and_path_and_a_name_with_its_parts() {
             "serviceaccount web-sa of system",
             "serviceaccount [principal] of system",
         ),
-        (json!({"host": "[2001:db8::1]:80"}), "2001:db8::1", "2001:db8::1"),
-        (json!({"host": "localhost:80"}), "localhost 80", "localhost 80"),
+        (
+            json!({"host": "[2001:db8::1]:80"}),
+            "2001:db8::1",
+            "2001:db8::1",
+        ),
+        (
+            json!({"host": "localhost:80"}),
+            "localhost 80",
+            "localhost 80",
+        ),
     ] {
         assert_eq!(shown(raw.clone(), text), hidden, "{raw}");
     }
+}
+
+#[test]
+fn names_stand_under_the_ends_of_keys_and_in_objects_below_them() {
+    for raw in [
+        json!({"host": {"name": "payments-db"}, "user": {"name": "alice"}}),
+        json!({"source_host": "payments-db", "target_user_name": "alice"}),
+        json!({"DestHost": ["payments-db"], "actor": "alice"}),
+        json!({"computer_name": "payments-db", "user": "alice"}),
+        json!({"user": [{"id": "alice"}], "instance": {"id": "payments-db", "state": "on"}}),
+    ] {
+        assert_eq!(
+            shown(raw.clone(), "alice on payments-db is on"),
+            "[principal] on [host] is on",
+            "{raw}"
+        );
+    }
+    assert_eq!(
+        shown(json!({"project_name": "blue-sky"}), "blue-sky"),
+        "[account]"
+    );
+    let ordinary = json!({
+        "user": "root", "actor": "system", "source_user": "true", "remote_user": 1000, "user_name": "1000",
+        "ghost": "sheet", "host": {"os": {"name": "linux"}, "state": "running", "name": "localhost"},
+        "threat_actor": "lazarus", "user_agent": "curl", "dest_host": "POOL.minexmr.com",
+        "process": {"name": "miner", "user": "NT AUTHORITY\\SYSTEM"},
+    });
+    let text = ordinary.to_string();
+    assert_eq!(shown(ordinary, &text), text);
 }
 
 #[test]
@@ -139,7 +179,11 @@ fn a_mail_address_behind_an_escape_is_the_one_that_it_is() {
     }
     let (nalice, _) = principal("nalice@corp.com");
     assert_eq!(principal(r#"{"path":"C:\\nalice@corp.com"}"#).0, nalice);
-    for text in ["josé@corp.es", "ann@münchen.example", "von jürgen.groß@corp.de an"] {
+    for text in [
+        "josé@corp.es",
+        "ann@münchen.example",
+        "von jürgen.groß@corp.de an",
+    ] {
         let (_, hidden) = principal(text);
         assert!(!hidden.contains(['@', 'é', 'ü', 'ß']), "{hidden}");
     }

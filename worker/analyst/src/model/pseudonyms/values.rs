@@ -1,14 +1,14 @@
 //! Which values of a case are hidden: those that the alert types, and those under telling keys of results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use nightshift_alert::{Alert, IndicatorKind};
+use nightshift_alert::{Alert, IndicatorKind, Role};
 use serde_json::Value;
 
 use super::super::frame::About;
 use super::super::settings::PseudonymSettings;
-use super::keys::kind_of;
+use super::keys::{is_called, kind_of};
 use super::names::folded;
 
 /// What a hidden value is; the token says it, so that the model still knows what it reads.
@@ -62,6 +62,22 @@ const GENERIC: &[&str] = &[
     "serviceaccount",
     "localhost",
     "latest",
+    "guest",
+    "daemon",
+    "www-data",
+    "nginx",
+    "apache",
+    "postgres",
+    "mysql",
+    "redis",
+    "sshd",
+    "node",
+    "staff",
+    "users",
+    "local service",
+    "network service",
+    "nt authority\\system",
+    "nt authority",
 ];
 
 /// Shortest value that is hidden, in characters.
@@ -79,6 +95,8 @@ const MOST_BYTES: usize = 256 << 10;
 struct Values {
     kinds: BTreeMap<String, Kind>,
     bytes: usize,
+    /// Names of the outside world: logs have them under the same keys as hosts of one's own.
+    outside: BTreeSet<String>,
 }
 
 /// The names that the operator gave.
@@ -101,7 +119,10 @@ pub(super) fn of(
     own: &BTreeMap<String, Kind>,
     about: &About<'_>,
 ) -> Result<BTreeMap<String, Kind>, String> {
-    let mut found = Values::default();
+    let mut found = Values {
+        outside: outside(about.alert),
+        ..Values::default()
+    };
     found.of_alert(about.alert);
     found.under_keys(&about.alert.raw.value(), None);
     let calls = about
@@ -123,6 +144,16 @@ pub(super) fn of(
         .kinds
         .extend(own.iter().map(|(name, kind)| (name.clone(), *kind)));
     Ok(found.kinds)
+}
+
+/// The domains that acted, or were talked to, as the alert types them.
+fn outside(alert: &Alert) -> BTreeSet<String> {
+    let indicators = alert.indicators.iter();
+    indicators
+        .filter(|it| it.kind == IndicatorKind::Domain)
+        .filter(|it| matches!(it.role, Role::Actor | Role::Remote))
+        .map(|it| folded(&it.value))
+        .collect()
 }
 
 impl Values {
@@ -165,7 +196,9 @@ impl Values {
             Value::Array(list) => list.iter().for_each(|inner| self.under_keys(inner, kind)),
             Value::Object(map) => {
                 for (key, inner) in map {
-                    self.under_keys(inner, kind_of(key));
+                    // What an object is called is of the kind of its own key: `"user": {"name": …}`.
+                    let of_object = kind.filter(|_| is_called(key));
+                    self.under_keys(inner, kind_of(key).or(of_object));
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -174,7 +207,8 @@ impl Values {
 
     fn add(&mut self, text: &str, kind: Kind) {
         for value in values(text, kind) {
-            if !self.is_too_much() && !self.kinds.contains_key(&value) {
+            let is_outside = kind == Kind::Host && self.outside.contains(&value);
+            if !is_outside && !self.is_too_much() && !self.kinds.contains_key(&value) {
                 self.bytes += value.len();
                 self.kinds.insert(value, kind);
             }
