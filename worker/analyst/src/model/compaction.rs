@@ -4,7 +4,7 @@
 //! line that names its evidence, the oldest first; a call and its result are never parted, and nothing is summarised by
 //! a model. The whole results stay evidence and can be read again.
 
-use super::tokens::{tokens, tokens_of};
+use super::tokens::{shares, tokens, tokens_of};
 #[cfg(test)]
 use crate::chat::ChatRequest;
 use crate::chat::{Arguments, ChatMessage, ChatTool, Part, Role};
@@ -12,8 +12,17 @@ use crate::chat::{Arguments, ChatMessage, ChatTool, Part, Role};
 /// Tokens that a message takes beside its text.
 const FRAME: u64 = 8;
 
-/// Blocks of evidence that are longer, in bytes, are cut where a request was found too long.
+/// Blocks of data that are longer, in bytes, are cut where a request was found too long.
 const LONG: usize = 2_048;
+
+/// Blocks that stay whole: the alert's typed fields, what was planned, and what the answer has to heed.
+const WHOLE: [&str; 6] = ["E0", "plan", "objective", "case", "step", "problems"];
+
+/// A line of such a block keeps this many bytes at the least.
+const LEAST_LINE: usize = 256;
+
+/// Stands for what was cut.
+const REST: &str = "[the rest is left out here to save room]";
 
 /// Tokens of what all requests of a frame share: the system text and the tools.
 pub(super) fn fixed(system: &str, tools: &[ChatTool]) -> u64 {
@@ -72,8 +81,8 @@ pub(super) fn compact(messages: &mut [ChatMessage], fixed: u64, most: u64) {
     }
 }
 
-/// Makes a request that a provider found too long shorter: old results go first, then the second half of every long data
-/// block. False where there was nothing to leave out.
+/// Makes a request that a provider found too long shorter: old results go first, then half of every long data block.
+/// False where there was nothing to leave out.
 pub(super) fn shrink(messages: &mut [ChatMessage], fixed: u64) -> bool {
     let before = said(messages);
     let goal = before.saturating_sub(fixed) / 2;
@@ -119,7 +128,7 @@ fn shorten(part: &mut Part) {
     }
 }
 
-/// Leaves out the second half of each long block of evidence; the alert's typed fields stay whole.
+/// Makes each long block of data half as long, but for those that stay whole.
 fn halve(part: &mut Part) {
     let (Part::Result { text, .. } | Part::Text { text, .. }) = part else {
         return;
@@ -128,7 +137,7 @@ fn halve(part: &mut Part) {
     let mut lines = text.split_inclusive('\n');
     while let Some(line) = lines.next() {
         short.push_str(line);
-        if evidence_of(line.trim_end()).is_none_or(|id| id == "E0") {
+        if name_of(line.trim_end()).is_none_or(|name| WHOLE.contains(&name)) {
             continue;
         }
         let mut data = String::new();
@@ -140,8 +149,7 @@ fn halve(part: &mut Part) {
             is_end
         });
         if data.len() > LONG {
-            data.truncate(data.floor_char_boundary(data.len() / 2));
-            data.push_str("\n[the rest is left out here to save room]\n");
+            data = halved(&data);
         }
         short.push_str(&data);
         short.push_str(end.unwrap_or_default());
@@ -149,11 +157,41 @@ fn halve(part: &mut Part) {
     *text = short.into();
 }
 
-/// The evidence that a block holds, by its first line: `<data-KEY E3>`.
+/// Half of this data. Its lines are results and what is told of them: of each its begin stays, the short ones whole, and
+/// only where all are short it is the last ones that go.
+fn halved(data: &str) -> String {
+    let sizes: Vec<u64> = data.lines().map(|line| line.len() as u64).collect();
+    let share = shares(&sizes, data.len() as u64 / 2);
+    let most = usize::try_from(share).unwrap_or(usize::MAX);
+    if most < LEAST_LINE {
+        let end = data.floor_char_boundary(data.len() / 2);
+        return format!("{}\n{REST}\n", data.get(..end).unwrap_or_default());
+    }
+    let mut short = String::with_capacity(data.len() / 2);
+    for line in data.lines() {
+        if line.len() > most.saturating_add(REST.len()) {
+            let end = line.floor_char_boundary(most);
+            short.push_str(line.get(..end).unwrap_or_default());
+            short.push('\n');
+            short.push_str(REST);
+        } else {
+            short.push_str(line);
+        }
+        short.push('\n');
+    }
+    short
+}
+
+/// The evidence that a block holds.
 fn evidence_of(line: &str) -> Option<&str> {
-    let (_, id) = line
+    name_of(line).filter(|name| name.starts_with('E'))
+}
+
+/// The name of the block that begins with this line: `<data-KEY E3>`.
+fn name_of(line: &str) -> Option<&str> {
+    let (_, name) = line
         .strip_prefix("<data-")?
         .strip_suffix('>')?
         .split_once(' ')?;
-    id.starts_with('E').then_some(id)
+    Some(name)
 }

@@ -7,5 +7,6 @@ mod hostile;
 mod prompts;
 pub(super) mod scripted;
 mod table;
+mod too_long;
 mod worked_example;
 pub(super) mod world;

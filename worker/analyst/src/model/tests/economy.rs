@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::scripted::{Scripted, makes, plan, result, said, says, step};
 use super::worked_example::{example, is_of};
 use super::world::{World, analyst, opened, sample};
-use crate::chat::{Asked, ChatError, ChatRequest, Failure, Part, Role};
+use crate::chat::{Asked, ChatRequest, Part, Role};
 use crate::model::Settings;
 use crate::model::compaction::size;
 use crate::model::excerpt::FIELD_BYTES;
@@ -16,7 +16,7 @@ use crate::model::tokens::tokens;
 use crate::playbook::Playbooks;
 
 /// A request in the order in which providers read it; the output schema is left out.
-fn bytes(request: &ChatRequest) -> String {
+pub(super) fn bytes(request: &ChatRequest) -> String {
     let mut out = String::new();
     for tool in request.tools.iter() {
         out.push_str(&format!(
@@ -366,41 +366,4 @@ async fn a_request_waits_for_room_beside_others_and_keeps_its_time() {
     assert!(asked.await.is_ok());
     let left = model.requests()[0].deadline - tokio::time::Instant::now();
     assert_eq!(left.as_secs(), secs);
-}
-
-#[tokio::test]
-async fn a_prompt_that_is_too_long_after_all_is_shortened_once() {
-    let too_long = || {
-        Err(ChatError::new(
-            "m",
-            Failure::ContextTooLong,
-            "too many tokens",
-        ))
-    };
-    for mends in [true, false] {
-        let model = Arc::new(Scripted::new(move |request: &ChatRequest| {
-            let is_short = said(request).contains("[the rest is left out here to save room]");
-            if is_short && mends {
-                Ok(plan("Is it mining?", vec![]))
-            } else {
-                too_long()
-            }
-        }));
-        let analyst = analyst(model.clone(), Settings::default(), None);
-        let mut question = fold(&World::miner().events()).plan_question().unwrap();
-        let log: Vec<String> = (0..200).map(|n| format!("line {n} of a log")).collect();
-        Arc::make_mut(&mut question.alert).raw = json!({ "log": log }).into();
-        let answer = analyst.plan(&question).await;
-        assert_eq!(answer.is_ok(), mends);
-        let requests = model.requests();
-        let [first, second] = requests.as_slice() else {
-            panic!("{} requests", requests.len())
-        };
-        let (before, after) = (bytes(first).len(), bytes(second).len());
-        assert!(after + 1_500 < before, "{before} {after}");
-        // The frame of the data and its typed fields stay whole.
-        let ends = |request: &ChatRequest| said(request).matches("</data-").count();
-        assert_eq!(ends(first), ends(second));
-        assert!(said(second).contains(&question.alert.kind));
-    }
 }
