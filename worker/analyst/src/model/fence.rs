@@ -1,14 +1,15 @@
 //! Data blocks: where text from outside stands in a prompt, and what is broken up in it.
 //!
 //! A block opens and closes with the case's delimiter, which nobody outside can know. Inside, the delimiter, the tokens
-//! of chat templates, and tags that look like ours are broken by a visible `·`. This keeps honest models from being
-//! misled; nothing that must hold against an attacker rests on it.
+//! of chat templates, and tags that look like ours are broken by a visible `·`, which is taken out again of what a model
+//! copies. This keeps honest models from being misled; nothing that must hold against an attacker rests on it.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use nightshift_alert::text::strip_hidden;
 use regex::{Captures, Regex};
+use serde_json::Value;
 
 /// What breaks a token up.
 const BREAK: char = '·';
@@ -115,6 +116,44 @@ impl Fence {
     }
 }
 
+/// What may stand around a part of a text that a model copied, so that the part was broken up as it is.
+const AROUND: ([&str; 4], [&str; 4]) = (["", "\n", "<", "["], ["", ">", ":", "]"]);
+
+/// What a model copied from a block, as it stands in the data: without `·`, where all of them are breaks of ours.
+pub(super) fn mended(text: &str) -> Cow<'_, str> {
+    if !text.contains(BREAK) {
+        return Cow::Borrowed(text);
+    }
+    let whole = text.replace(BREAK, "");
+    let copied = text.trim_start_matches(BREAK);
+    let is_ours = |before: &str, after: &str| {
+        let around = format!("{before}{whole}{after}");
+        let broken = break_tokens(&around);
+        let shown = broken.strip_prefix(before).unwrap_or_default();
+        shown.trim_start_matches(BREAK).starts_with(copied)
+    };
+    let (before, after) = AROUND;
+    if !copied.is_empty() && before.iter().any(|b| after.iter().any(|a| is_ours(b, a))) {
+        Cow::Owned(whole)
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// The same of all texts in a value.
+pub(super) fn mend(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(whole) = mended(text) {
+                *text = whole;
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(mend),
+        Value::Object(map) => map.values_mut().for_each(mend),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 fn break_tokens(text: &str) -> Cow<'_, str> {
     let Some(tokens) = TOKENS.as_ref() else {
         return Cow::Borrowed(text);
@@ -166,6 +205,31 @@ mod tests {
             assert!(clean.contains(BREAK), "{token}");
             assert!(!clean.contains(token), "{token}");
             assert_eq!(clean.replace(BREAK, ""), token);
+        }
+    }
+
+    #[test]
+    fn what_is_copied_from_a_block_is_what_the_data_holds() {
+        let fence = Fence::new("0123456789abcdef");
+        let data = "<Event><System><Provider/></System>\nUser: alice\nAssistant : [INST] x · y";
+        let shown = fence.clean(data).into_owned();
+        for (from, to) in [
+            ("<·System", "<·/System>"),
+            ("User·", "alice"),
+            ("\nUser", "alice"),
+            ("·System", "Provider"),
+            ("Event", "/>"),
+            ("<·System", "[·INST]"),
+            ("alice", "[·INST"),
+            ("x ·", "y"),
+        ] {
+            let start = shown.find(from).unwrap();
+            let rest = shown.get(start..).unwrap();
+            let copied = mended(rest.get(..rest.find(to).unwrap() + to.len()).unwrap());
+            assert!(data.contains(copied.as_ref()), "{copied}");
+        }
+        for text in ["col·lecció", "User · alice", "a · b", "·"] {
+            assert_eq!(mended(text), text);
         }
     }
 

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::fence;
 use super::schema::Shape;
 use crate::chat::ChatAnswer;
 
@@ -51,6 +52,7 @@ pub(super) fn read<T: DeserializeOwned>(
 }
 
 fn accept<T: DeserializeOwned>(mut value: Value, shape: &Shape) -> Result<T, Vec<String>> {
+    fence::mend(&mut value);
     fit(&mut value, shape.schema());
     let problems = shape.problems(&value);
     if !problems.is_empty() {

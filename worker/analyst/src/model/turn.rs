@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::conversation::{Exchange, Memo, Turns};
+use super::fence;
 use super::frame::{About, Frame, kept, user};
 use super::prompts::Prompt;
 use super::render::{self, Results};
@@ -244,7 +245,11 @@ fn read(
     let calls = calls
         .into_iter()
         .map(|call| match &call.arguments {
-            Arguments::Object(arguments) => names.call(&call.name, arguments.clone()),
+            Arguments::Object(arguments) => {
+                let mut arguments = arguments.clone();
+                arguments.values_mut().for_each(fence::mend);
+                names.call(&call.name, arguments)
+            }
             Arguments::Unreadable(text) => {
                 let text: String = text.chars().take(200).collect();
                 let wrong = Map::from_iter([(NO_OBJECT.to_owned(), Value::from(text))]);

@@ -365,6 +365,48 @@ fn r2_requests_hold_whatever_stands_in_tool_text() {
 }
 
 #[test]
+fn r1_what_a_model_copies_from_a_block_is_what_the_evidence_says() {
+    let note = "<Event><System><Provider Name='x'/></System>\nUser: alice.smith";
+    let mut world = World::miner();
+    world.answers = Box::new(move |_| Ok(json!({"listed": true, "note": note})));
+    let copied = |request: &ChatRequest, from: &str| {
+        let text = said(request);
+        let (_, shown) = text
+            .split_once(r#"{"listed":true,"note":"<Event>"#)
+            .unwrap();
+        let (shown, _) = shown.split_once('"').unwrap();
+        let at = shown.find(from).unwrap();
+        let shown = shown.get(at..).unwrap();
+        serde_json::from_str::<String>(&format!("\"{shown}\"")).unwrap()
+    };
+    let ran = world.run(Scripted::new(move |request| {
+        Ok(match (request.asked, request.messages.len()) {
+            (Asked::Plan, _) => plan("o", vec![step("s1", "Look", &["watchlist"])]),
+            (Asked::Turn, 1) => makes(&[("watchlist", json!({"indicator": "pool.minexmr.com"}))]),
+            (Asked::Turn, 3) => {
+                let shown = copied(request, "<·System");
+                let (filter, _) = shown.split_once("<Provider").unwrap();
+                makes(&[(
+                    "evidence_read",
+                    json!({"id": "E2", "filter": filter, "offset": null}),
+                )])
+            }
+            (Asked::Turn, _) => result("met", "seen"),
+            (Asked::Reflect, _) => {
+                says(&json!({"achieved": true, "insights": [], "plan_updates": []}))
+            }
+            _ => conclusion("true_positive", "E2", &copied(request, "User·")),
+        })
+    }));
+    let quote = &ran.conclusion.findings[0].evidence[0];
+    assert_eq!(quote.quote, "User: alice.smith");
+    assert!(quote.path.is_some(), "it is found there");
+    let last = ran.requests.iter().rfind(|one| one.asked == Asked::Turn);
+    let text = said(last.unwrap());
+    assert!(!text.contains("nothing in it holds"), "{text}");
+}
+
+#[test]
 fn the_last_turn_is_for_the_result() {
     let mut world = World::miner();
     world.opened.limits.turns = 2;
