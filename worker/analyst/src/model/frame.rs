@@ -77,7 +77,7 @@ impl<'a> Frame<'a> {
         let window = traits.window_tokens;
         let most = u64::from(traits.most_output(max_output_tokens));
         let fits = (window / 4 * 3).min(window.saturating_sub(most));
-        let affordable = (about.setting.left.tokens / 2).max(LEAST_PROMPT);
+        let affordable = coarse(about.setting.left.tokens / 2).max(LEAST_PROMPT);
         let mask = settings
             .pseudonyms
             .as_ref()
@@ -212,6 +212,13 @@ pub(super) fn user(parts: Vec<Part>) -> ChatMessage {
         role: Role::User,
         parts,
     }
+}
+
+/// The number with all but its two highest bits at zero: what is cut by it is cut alike in most turns of a step, though each
+/// leaves a little less, and the provider keeps what it knows of them.
+fn coarse(tokens: u64) -> u64 {
+    let lower = tokens.checked_ilog2().unwrap_or(0).saturating_sub(1);
+    tokens >> lower << lower
 }
 
 fn unavailable(what: String) -> NoAnswer {

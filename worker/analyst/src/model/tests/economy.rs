@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nightshift_engine::{Allowance, Analyst, Cost, Limits, fold};
+use nightshift_engine::{Allowance, Analyst, Cost, History, Limits, fold};
 use serde_json::{Value, json};
 
 use super::scripted::{Scripted, makes, plan, result, said, says, step};
@@ -198,6 +198,49 @@ fn turns_of_a_step_only_ever_add() {
 fn what_was_left_out_stays_so_and_most_turns_only_add() {
     let turns = long_step(60_000, 12);
     assert!((1..=5).contains(&edits(&turns)), "{}", edits(&turns));
+}
+
+#[test]
+fn results_of_earlier_steps_are_cut_alike_in_most_turns_whatever_is_left() {
+    let mut world = World::miner();
+    world.opened.limits.tokens = 60_000;
+    world.opened.conduct.history = History::Full;
+    world.answers = Box::new(|call| {
+        let is_first = !call.arguments.contains_key("limit");
+        let many = if is_first { 600 } else { 1 };
+        let rows: Vec<Value> = (0..many)
+            .map(|row| json!({"row": row, "text": "a line of a log that is not short"}))
+            .collect();
+        Ok(json!({"rows": rows}))
+    });
+    let ran = world.run(Scripted::new(|request| {
+        let text = said(request);
+        Ok(match request.asked {
+            Asked::Plan => {
+                let mut second = step("s2", "Read on", &["audit_logs"]);
+                second["depends_on"] = json!(["s1"]);
+                plan("o", vec![step("s1", "Read", &["audit_logs"]), second])
+            }
+            Asked::Turn if is_of(&text, "s2") && request.may_call => {
+                let limit = request.messages.len();
+                let more = json!({"ip": "185.220.101.42", "limit": limit});
+                makes(&[("audit_logs", more)])
+            }
+            Asked::Turn if request.messages.len() == 1 => {
+                makes(&[("audit_logs", json!({"ip": "185.220.101.42"}))])
+            }
+            Asked::Turn => result("met", "read"),
+            Asked::Reflect => says(&json!({"achieved": false, "insights": [], "plan_updates": []})),
+            _ => example(request),
+        })
+    }));
+    let turns: Vec<ChatRequest> = ran
+        .requests
+        .into_iter()
+        .filter(|one| one.asked == Asked::Turn && is_of(&said(one), "s2"))
+        .collect();
+    assert!(turns.len() >= 6 && said(&turns[0]).contains("[cut:"));
+    assert!(edits(&turns) <= 1, "{}", edits(&turns));
 }
 
 /// How many of these turns change what the one before them was told.
