@@ -9,10 +9,10 @@ use nightshift_alert::{Alert, IndicatorKind};
 use nightshift_engine::{
     Analyst, AnalystKind, Answer, Argument, ArgumentKind, AskError, CallContext, Clock,
     ConcludeQuestion, ConclusionDraft, Conduct, Cost, DecideQuestion, Decision, Event, EvidenceId,
-    Exoneration, Exonerator, FindingDraft, JOURNAL_VERSION, Journal, JournalError, Leaning, Limits,
-    Mode, NoAnswer, Opened, PlanAnswer, PlanQuestion, QuoteDraft, Reach, Reason, ReflectQuestion,
-    Reflection, Stance, State, StepDraft, StepOutcome, ToolCall, ToolError, ToolOutput, ToolSpec,
-    Toolbox, TurnAnswer, TurnQuestion, Verdict,
+    Exonerator, FindingDraft, JOURNAL_VERSION, Journal, JournalError, Leaning, Limits, Mode,
+    NoAnswer, Opened, PlanAnswer, PlanQuestion, QuoteDraft, Reach, Reason, ReflectQuestion,
+    Reflection, Ruled, Stance, State, StepDraft, StepOutcome, ToolCall, ToolError, ToolOutput,
+    ToolSpec, Toolbox, TurnAnswer, TurnQuestion, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -185,8 +185,8 @@ impl Toolbox for Shelf {
 pub(crate) struct NoRules;
 
 impl Exonerator for NoRules {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
-        Vec::new()
+    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
+        Ruled::default()
     }
 }
 

@@ -7,9 +7,9 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 use nightshift_engine::{
     Analyst, AnalystKind, CallContext, Clock, ConcludeQuestion, Conduct, Cost, Event, EventBody,
-    Exoneration, Exonerator, JOURNAL_VERSION, Journal, JournalError, Limits, NoMeter, Opened,
-    PastCase, PastCases, PastQuery, Ports, State, ToolCall, ToolError, ToolOutput, ToolSpec,
-    Toolbox, drive, fold,
+    Exonerator, JOURNAL_VERSION, Journal, JournalError, Limits, NoMeter, Opened, PastCase,
+    PastCases, PastQuery, Ports, Ruled, State, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox,
+    drive, fold,
 };
 use nightshift_tools::{Content, ToolConfig, Tools};
 use serde_json::json;
@@ -105,8 +105,8 @@ impl PastCases for NoPast {
 /// No rules that clear.
 pub(crate) struct NoRules;
 impl Exonerator for NoRules {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
-        Vec::new()
+    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
+        Ruled::default()
     }
 }
 

@@ -18,7 +18,7 @@ mod summary;
 mod urgency;
 
 pub use floor::OVERRIDES;
-pub(crate) use floor::held_up;
+pub(crate) use floor::cleared;
 pub use given_up::given_up;
 pub(crate) use given_up::workers_lost;
 pub use prose::Prose;
@@ -91,7 +91,7 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         summary: String::new(),
         meaning: prose.text(&draft.meaning),
         findings,
-        gaps: lines(prose.lines(&draft.gaps), coverage::gaps(state, &prose)),
+        gaps: gaps(&prose, &draft, state),
         would_decide: would_decide(&prose, &draft, &ruling),
         actions: actions(state, &opened, &draft, ruling.verdict),
         exonerations: state.exonerations.clone(),
@@ -114,7 +114,9 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         conclusion.says_nothing();
         "A generated sample: nothing happened, and there is nothing to do.".to_owned()
     } else {
-        summary::of(&conclusion, state, ruling.held_up.as_deref())
+        let held_up = ruling.held_up;
+        let held_up = held_up.or_else(|| floor::lacks_answers(state, &opened.alert));
+        summary::of(&conclusion, state, held_up.as_deref())
     };
     Some(conclusion)
 }
@@ -167,6 +169,15 @@ fn failed(state: &State) -> Option<String> {
                 .as_ref()
                 .map(|why| format!("{NO_CONCLUSION}{why}"))
         })
+}
+
+/// What the analyst did not see, what keeps an alert from being cleared, and what else the engine knows was not seen.
+fn gaps(prose: &Prose<'_>, draft: &ConclusionDraft, state: &State) -> Vec<String> {
+    let mut own = state
+        .alert()
+        .map_or_else(Vec::new, |alert| floor::gaps(state, alert, draft));
+    own.extend(coverage::gaps(state, prose));
+    lines(prose.lines(&draft.gaps), own)
 }
 
 /// What the analyst names, and what code does. Where records clear an alert that is held up, that is first, and an analyst

@@ -11,14 +11,15 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use nightshift_alert::text::cut;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::allowance::Begun;
 use crate::{
     Allowance, Analyst, AskError, CallContext, Clock, Command, CommandId, Cost, Event, EventBody,
-    Exonerator, Journal, JournalError, Measure, Meter, Opened, Outcome, State, ToolCall, ToolError,
-    Toolbox, apply, decide,
+    Exonerator, Journal, JournalError, Measure, Meter, Opened, Outcome, Ruled, State, ToolCall,
+    ToolError, Toolbox, apply, decide,
 };
 
 /// Everything that the driver needs from outside.
@@ -62,6 +63,10 @@ pub enum DriveError {
     Stuck(usize),
 }
 
+/// Most lines of what rules want answered that are kept, and the most characters of each.
+const MOST_UNANSWERED: usize = 12;
+const MOST_CHARS: usize = 600;
+
 struct Done {
     id: CommandId,
     came: Came,
@@ -77,6 +82,8 @@ enum Came {
         degraded: Option<AskError>,
         /// The model that answered.
         model: Option<String>,
+        /// What rules want answered, and is not.
+        unanswered: Vec<String>,
     },
     /// Nothing, for reasons that are not the case's: it is taken back, at this cost.
     Withdrawn {
@@ -241,12 +248,14 @@ fn ended(done: Done, now: DateTime<Utc>) -> Event {
             cost,
             degraded,
             model,
+            unanswered,
         } => EventBody::Finished {
             id: done.id,
             outcome,
             cost,
             degraded,
             model,
+            unanswered,
         },
         Came::Withdrawn { cost, in_line } => EventBody::Withdrawn {
             id: done.id,
@@ -276,6 +285,7 @@ async fn carry_out(
         cost: Cost::default(),
         degraded: None,
         model: None,
+        unanswered: Vec::new(),
     };
     let (id, came) = match command {
         Command::Ask { id, question } => {
@@ -292,15 +302,27 @@ async fn carry_out(
             (id, free(make(&ports, opened.as_deref(), &call).await))
         }
         Command::Exonerate { id } => {
-            let facts = state
-                .conclude_question()
-                .map(|question| ports.exonerator.exonerate(&question))
-                .unwrap_or_default();
-            (id, free(Outcome::Exonerated(facts)))
+            let question = state.conclude_question();
+            let ruled = question.map(|question| ports.exonerator.exonerate(&question));
+            (id, ruled_by(ruled.unwrap_or_default()))
         }
         Command::Conclude(_) => (CommandId::conclude(), Came::nothing()),
     };
     Done { id, came, begun }
+}
+
+/// What rules said, as the journal keeps it.
+fn ruled_by(ruled: Ruled) -> Came {
+    let lines = ruled.unanswered.iter().take(MOST_UNANSWERED);
+    Came::Finished {
+        outcome: Box::new(Outcome::Exonerated(ruled.facts)),
+        cost: Cost::default(),
+        degraded: None,
+        model: None,
+        unanswered: lines
+            .map(|line| cut(line, MOST_CHARS).into_owned())
+            .collect(),
+    }
 }
 
 async fn make(ports: &Ports, opened: Option<&Opened>, call: &ToolCall) -> Outcome {
@@ -342,6 +364,8 @@ async fn make(ports: &Ports, opened: Option<&Opened>, call: &ToolCall) -> Outcom
     }
 }
 
+#[cfg(test)]
+mod answers;
 #[cfg(test)]
 mod budget;
 #[cfg(test)]

@@ -206,6 +206,10 @@ pub enum EventBody {
         /// The model that answered, `provider/name`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// What the rules want answered before anything is cleared, and is not. Beside the outcome, so that programs which do
+        /// not know it read the rest.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unanswered: Vec<String>,
     },
     /// A command came to nothing, through no fault of the case: it will be started again.
     Withdrawn {

@@ -42,6 +42,7 @@ pub fn apply(state: &mut State, event: &Event) {
             cost,
             degraded,
             model,
+            unanswered,
         } => {
             if state.finished.insert(id.clone()) {
                 state.in_flight.remove(id);
@@ -55,6 +56,7 @@ pub fn apply(state: &mut State, event: &Event) {
                     kept_back(state, error);
                     state.degraded.push(format!("{id}: {error}"));
                 }
+                state.unanswered.extend_from_slice(unanswered);
                 finished(state, id, outcome, event);
             }
         }
@@ -188,7 +190,7 @@ fn ask_failed(state: &mut State, id: &CommandId, error: &AskError) {
         }
         return;
     }
-    state.unanswered |= !is_second;
+    state.no_answer |= !is_second;
     if *id == CommandId::plan() {
         state.plan_error = Some(error.to_string());
     } else if *id == CommandId::conclude() {

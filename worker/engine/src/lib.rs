@@ -68,7 +68,7 @@ pub use plan::{
 };
 pub use port::{
     Analyst, Answer, Clock, Exonerator, Journal, JournalError, Meter, NoAnswer, NoMeter, PastCase,
-    PastCases, PastQuery, PersonDecision, Toolbox,
+    PastCases, PastQuery, PersonDecision, Ruled, Toolbox,
 };
 pub use question::{
     AskError, CallView, ConcludeQuestion, DecideQuestion, Decision, Judgement, Left, PlanAnswer,

@@ -121,8 +121,17 @@ pub trait Toolbox: Send + Sync {
 /// The rules that may clear an alert beside the registers: `benign_when` of playbooks and profiles. Code, not analyst;
 /// pure over typed fields of what it is shown.
 pub trait Exonerator: Send + Sync {
-    /// The facts that hold for this case; the engine checks each.
-    fn exonerate(&self, question: &ConcludeQuestion) -> Vec<Exoneration>;
+    /// What the rules say of this case.
+    fn exonerate(&self, question: &ConcludeQuestion) -> Ruled;
+}
+
+/// What rules say of a case whose work has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ruled {
+    /// The facts that hold; the engine checks each.
+    pub facts: Vec<Exoneration>,
+    /// What must have an answer before anything is cleared, and has none, whoever made the plan; a line each, for people.
+    pub unanswered: Vec<String>,
 }
 
 /// The journal of one case, at one epoch.

@@ -176,7 +176,8 @@ pub struct ConcludeQuestion {
     pub exonerations: Vec<Exoneration>,
     /// Whether these facts clear the alert, and its key or identity was used nowhere else.
     pub cleared: bool,
-    /// Why an alert that these facts clear is not, in half a sentence: what its key or identity was used for elsewhere.
+    /// Why an alert that these facts clear is not, in half a sentence: what its key or identity was used for elsewhere, or
+    /// what rules want answered before anything is cleared.
     pub held_up: Option<String>,
     /// The actions that may be advised.
     pub actions: Arc<[Arc<ActionTemplate>]>,
@@ -186,6 +187,14 @@ pub struct ConcludeQuestion {
     pub stopped_by: Option<Cap>,
     /// What is wrong with the claims of the first answer; asked once more where there is something.
     pub problems: Vec<String>,
+}
+
+impl ConcludeQuestion {
+    /// Whether records clear the alert, and nothing holds it up.
+    #[must_use]
+    pub const fn may_be_benign(&self) -> bool {
+        self.cleared && self.held_up.is_none()
+    }
 }
 
 /// Answer to the plan question.

@@ -123,13 +123,15 @@ pub struct State {
     /// Whether the analyst would not answer a question.
     pub refused: bool,
     /// Whether a question had no answer at all, not even a lesser one; the second rounds of the last one do not count.
-    pub unanswered: bool,
+    pub no_answer: bool,
     /// Indicators that tool results added to those of the alert.
     pub indicators: Vec<Indicator>,
     /// The facts that clear subjects of this alert.
     pub exonerations: Vec<Exoneration>,
     /// Records that do not clear it, and why.
     pub not_cleared: Vec<(Exoneration, NotCleared)>,
+    /// What must have an answer before anything is cleared, and has none.
+    pub unanswered: Vec<String>,
     /// The analyst's conclusion.
     pub draft: Option<ConclusionDraft>,
     /// Why there is none.
@@ -215,7 +217,7 @@ impl State {
         let Some(plan) = &self.plan else {
             return true;
         };
-        self.unanswered
+        self.no_answer
             || self.wave > self.reflected
             || (plan.mode == Mode::Adaptive && !self.decided)
             || plan.steps.iter().any(|step| !step.status.is_terminal())

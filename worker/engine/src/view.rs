@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{
     Allowance, AnalystKind, CallState, CallView, ConcludeQuestion, DecideQuestion, Evidence,
     EvidenceId, History, Left, Opened, Plan, PlanQuestion, ReflectQuestion, Setting, State, Step,
-    StepId, StepView, TurnQuestion, clears, conclude::held_up,
+    StepId, StepView, TurnQuestion, conclude::cleared,
 };
 
 /// Number of the evidence that the look at earlier cases gets.
@@ -104,7 +104,7 @@ impl State {
     pub fn conclude_question(&self) -> Option<ConcludeQuestion> {
         let opened = self.opened.as_ref()?;
         let plan = self.plan.as_ref();
-        let held_up = held_up(self, &opened.alert);
+        let (cleared, held_up) = cleared(self, &opened.alert);
         Some(ConcludeQuestion {
             setting: self.setting(opened),
             alert: Arc::clone(&opened.alert),
@@ -114,7 +114,7 @@ impl State {
             steps: self.step_views(),
             insights: self.insights.clone(),
             exonerations: self.exonerations.clone(),
-            cleared: held_up.is_none() && clears(&self.exonerations, &opened.alert),
+            cleared,
             held_up,
             actions: Arc::clone(&opened.actions),
             tools: Arc::clone(&opened.tools),

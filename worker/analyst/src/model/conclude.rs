@@ -86,7 +86,7 @@ fn case(question: &ConcludeQuestion) -> String {
     if !question.insights.is_empty() {
         map.insert("insights".to_owned(), json!(question.insights));
     }
-    map.insert("cleared".to_owned(), json!(question.cleared));
+    map.insert("cleared".to_owned(), json!(question.may_be_benign()));
     if let Some(why) = &question.held_up {
         map.insert("held_up".to_owned(), json!(why));
     }
@@ -111,7 +111,7 @@ fn actions(question: &ConcludeQuestion) -> BTreeMap<String, BTreeSet<&str>> {
     let mut actions: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for action in question.actions.iter() {
         let here = action.provider.is_none_or(|its| its == provider);
-        if here && (question.cleared || !action.when_cleared) {
+        if here && (question.may_be_benign() || !action.when_cleared) {
             let about = match placeholders(action).join(", ") {
                 about if about.is_empty() => "nothing".to_owned(),
                 about => about,

@@ -70,7 +70,11 @@ fn hint(analyst: &ModelAnalyst, question: &PlanQuestion, names: &ToolNames) -> O
     let plan = analyst.playbooks.as_ref()?.hint(question)?;
     let steps = plan.steps.iter().map(|step| {
         let tools: Vec<&str> = step.tools.iter().map(|tool| names.model(tool)).collect();
-        json!({"step": step.description, "tools": tools})
+        let mut line = json!({"step": step.description, "tools": tools});
+        if let (true, Some(line)) = (step.key, line.as_object_mut()) {
+            line.insert("key".to_owned(), json!(true));
+        }
+        line
     });
     let objective = json!({"objective": plan.objective});
     Some(render::lines(std::iter::once(objective).chain(steps)))

@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use nightshift_alert::Alert;
 use nightshift_engine::{
     Analyst, Answer, AskError, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision,
-    Exoneration, Exonerator, NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection,
-    TurnAnswer, TurnQuestion,
+    Exonerator, NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, Ruled, TurnAnswer,
+    TurnQuestion,
 };
 
 use super::expression::Broken;
-use super::{Playbook, Playbooks, conclude, decide, exonerate, plan, reflect, turn};
+use super::{Playbook, Playbooks, conclude, decide, exonerate, keys, plan, reflect, turn};
 
 /// The analyst that follows playbooks. It needs no model, costs nothing, and answers the same question always alike.
 #[derive(Debug, Clone)]
@@ -84,12 +84,21 @@ impl Analyst for PlaybookAnalyst {
 }
 
 impl Exonerator for PlaybookAnalyst {
-    fn exonerate(&self, question: &ConcludeQuestion) -> Vec<Exoneration> {
+    fn exonerate(&self, question: &ConcludeQuestion) -> Ruled {
         let playbook = self.playbook(&question.source, &question.alert);
-        if exonerate::rules(playbook, &question.alert).is_empty() {
-            return Vec::new();
+        let is_own = *question.source == *playbook.source();
+        if is_own && exonerate::rules(playbook, &question.alert).is_empty() {
+            return Ruled::default();
         }
         let (scope, _) = conclude::look(playbook, question);
-        exonerate::exonerate(playbook, &question.alert, &scope).0
+        let (facts, mut unanswered) = exonerate::exonerate(playbook, &question.alert, &scope);
+        match keys::unanswered(playbook, question, &scope) {
+            Ok(more) => unanswered.extend(more),
+            Err(broken) => unanswered.push(format!(
+                "The key steps of playbook {} could not be evaluated: {broken}",
+                playbook.name
+            )),
+        }
+        Ruled { facts, unanswered }
     }
 }

@@ -3,7 +3,10 @@
 //! Of its own plan the engine sees that a key step failed. Of another's it sees that one's key steps, and nothing at all of a
 //! case without a plan: what the playbook would not be benign without was perhaps never asked, or had no answer.
 
-use nightshift_engine::{CallView, ConcludeQuestion, ToolCall};
+use chrono::DateTime;
+use nightshift_alert::Alert;
+use nightshift_engine::{ArgumentKind, ConcludeQuestion, ToolCall};
+use serde_json::Value;
 
 use super::calls::Known;
 use super::expression::{Broken, Scope};
@@ -36,16 +39,42 @@ pub(super) fn unanswered(
     Ok(unanswered)
 }
 
-/// Whether this tool gave an answer about the same, for whatever time and however many rows.
+/// Whether this tool gave an answer about the same and nothing narrower, however many rows it was asked for: whoever wants
+/// to see nothing asks for one action more, or for another day.
 fn is_answered(wanted: &ToolCall, question: &ConcludeQuestion) -> bool {
-    let about_the_same = |call: &ToolCall| {
-        let mut values = wanted.arguments.values().filter(|value| value.is_string());
-        wanted.arguments == call.arguments
-            || values.any(|value| call.arguments.values().any(|other| other == value))
+    let spec = question.tools.iter().find(|spec| spec.name == wanted.tool);
+    let is_wanted = |value: &Value| wanted.arguments.values().any(|own| own == value);
+    let takes_it_in = |(name, value): (&String, &Value)| {
+        let mut arguments = spec.into_iter().flat_map(|spec| &spec.arguments);
+        let argument = arguments.find(|argument| argument.name == *name);
+        match argument.map(|argument| &argument.kind) {
+            Some(ArgumentKind::Number { .. }) => true,
+            Some(ArgumentKind::Time) => leaves_in(name, value, &question.alert),
+            _ => is_wanted(value),
+        }
     };
-    let answers = |view: &&CallView| {
-        view.call.tool == wanted.tool && failure(view).is_none() && about_the_same(&view.call)
+    let about_the_same = |call: &ToolCall| {
+        let mut values = call.arguments.values().filter(|value| value.is_string());
+        wanted.arguments == call.arguments
+            || values.any(is_wanted) && call.arguments.iter().all(takes_it_in)
     };
     let mut calls = question.steps.iter().flat_map(|step| &step.calls);
-    calls.any(|view| answers(&view))
+    calls.any(|view| {
+        view.call.tool == wanted.tool && failure(view).is_none() && about_the_same(&view.call)
+    })
+}
+
+/// Whether a bound of a search leaves all of the alert's time in.
+fn leaves_in(name: &str, value: &Value, alert: &Alert) -> bool {
+    let Some((first, last)) = alert.times.window() else {
+        return false;
+    };
+    let bound = value
+        .as_str()
+        .and_then(|text| DateTime::parse_from_rfc3339(text).ok());
+    bound.is_some_and(|bound| match name {
+        "since" => bound <= first,
+        "until" => bound >= last,
+        _ => false,
+    })
 }

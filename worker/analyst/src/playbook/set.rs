@@ -182,12 +182,16 @@ impl Playbooks {
             .map_or(&self.generic, |(playbook, _)| playbook)
     }
 
-    /// What the playbook for this alert would do, as a hint to somebody else who plans; none where only the generic one
-    /// fits, which knows nothing of this sort of alert.
+    /// What the playbook for this alert would do, as a hint to somebody else who plans. Of the generic one, which knows
+    /// nothing of this sort of alert, only what clears nothing without an answer; none where it has no such step.
     #[must_use]
     pub fn hint(&self, question: &PlanQuestion) -> Option<PlanAnswer> {
-        let (playbook, _) = self.closest(&question.alert, |_| true)?;
-        plan(playbook, question).ok()
+        if let Some((playbook, _)) = self.closest(&question.alert, |_| true) {
+            return plan(playbook, question).ok();
+        }
+        let mut plan = plan(&self.generic, question).ok()?;
+        plan.steps.retain(|step| step.key);
+        (!plan.steps.is_empty()).then_some(plan)
     }
 
     /// The one that fits most closely of those that `asked` lets through, beside the generic one; of several alike the

@@ -1,6 +1,7 @@
 //! Tests over whole playbooks; those of one file stand there.
 
 pub(super) mod alerts;
+mod another;
 mod attack_sequence;
 mod brute_force;
 mod checks;

@@ -220,6 +220,18 @@ pub(super) fn text_options(app: &App) -> TextOptions {
     }
 }
 
+/// That a command came to this; what it cost is not looked at.
+fn finished(id: CommandId, outcome: Outcome) -> EventBody {
+    EventBody::Finished {
+        id,
+        outcome: Box::new(outcome),
+        cost: Default::default(),
+        degraded: None,
+        model: None,
+        unanswered: Vec::new(),
+    }
+}
+
 /// The plan alone: nothing is stored, and only earlier cases are looked at.
 async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), Exit> {
     let profiles = app.profiles(&overrides(options))?;
@@ -246,13 +258,6 @@ async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), E
             id,
             attempt: 1,
             reserved: Default::default(),
-        };
-        let finished = |id, outcome| EventBody::Finished {
-            id,
-            outcome: Box::new(outcome),
-            cost: Default::default(),
-            degraded: None,
-            model: None,
         };
         let mut events = vec![
             event(EventBody::Opened(Box::new(opened))),

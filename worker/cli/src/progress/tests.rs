@@ -59,6 +59,7 @@ fn that_a_model_does_not_answer_is_said_at_once_and_once() {
             what: "HTTP 401: the key is wrong".to_owned(),
         }),
         model: None,
+        unanswered: Vec::new(),
     };
     let mut state = State::default();
     let mut said = |body: EventBody| {

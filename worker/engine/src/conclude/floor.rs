@@ -1,8 +1,9 @@
 //! The verdict floor: only code exonerates.
 //!
-//! A benign verdict or a lowered severity needs an approved record that clears this alert, no failed key step, nothing
-//! that cut the work short, no text that talks to the analyst, and no use of the alert's key from elsewhere. Towards worse,
-//! an analyst may go freely, as long as its claims are borne by evidence.
+//! A benign verdict or a lowered severity needs an approved record that clears this alert, no failed key step (of the plan,
+//! and of the playbook for such alerts, whoever made the plan), nothing that cut the work short, no text that talks to the
+//! analyst, and no use of the alert's key from elsewhere. Towards worse, an analyst may go freely, as long as its claims are
+//! borne by evidence.
 
 use nightshift_alert::{Alert, Severity};
 
@@ -208,33 +209,44 @@ pub(super) struct Obstacle {
     would_decide: Vec<String>,
 }
 
-/// Why nothing may clear this alert, if something stands in the way.
-pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Option<Obstacle> {
-    let of = |rule, reason, text: String, would_decide| Obstacle {
-        rule,
-        reason,
-        text,
-        leaning: Leaning::Benign,
-        would_decide,
-    };
-    if manipulation {
+impl Obstacle {
+    /// One that says nothing against its being benign.
+    fn of(rule: &'static str, reason: Reason, text: String, would_decide: Vec<String>) -> Self {
+        Self {
+            rule,
+            reason,
+            text,
+            leaning: Leaning::Benign,
+            would_decide,
+        }
+    }
+
+    /// Text in the data talks to the analyst.
+    fn manipulation(state: &State, alert: &Alert) -> Self {
         let text = "text in the data talks to the analyst, so nothing in it may clear the alert";
-        return Some(Obstacle {
+        Self {
             leaning: Leaning::None,
-            ..of(
+            ..Self::of(
                 "suspected_manipulation",
                 Reason::SuspectedManipulation,
                 text.to_owned(),
                 missing::manipulated(state, alert),
             )
-        });
+        }
+    }
+}
+
+/// Why nothing may clear this alert, if something stands in the way.
+pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Option<Obstacle> {
+    if manipulation {
+        return Some(Obstacle::manipulation(state, alert));
     }
     let key_step = state
         .steps()
         .iter()
         .find(|step| step.key && matches!(step.status, StepStatus::Failed | StepStatus::NotRun));
     if let Some(step) = key_step {
-        return Some(of(
+        return Some(Obstacle::of(
             "key_step_failed",
             Reason::ToolFailure,
             format!("the key step {} came to no result", step.id),
@@ -243,7 +255,7 @@ pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Opti
         ));
     }
     if state.cut_by().is_some() || state.plan_error.is_some() {
-        return Some(of(
+        return Some(Obstacle::of(
             "cut_short",
             Reason::BudgetExhausted,
             "the work was cut short".to_owned(),
@@ -251,17 +263,26 @@ pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Opti
         ));
     }
     if !clears(&state.exonerations, alert) {
-        return Some(of(
+        return Some(Obstacle::of(
             "not_exonerated",
             Reason::NotExonerated,
             "no approved record clears it".to_owned(),
             missing::records(state, alert),
         ));
     }
+    if let Some(text) = unanswered(state) {
+        return Some(Obstacle::of(
+            "key_step_failed",
+            Reason::ToolFailure,
+            text,
+            // The report's gaps name all that has no answer.
+            Vec::new(),
+        ));
+    }
     elsewhere::of(state, alert).map(|used: Elsewhere| Obstacle {
         // That a record clears the rest says nothing about who this was.
         leaning: Leaning::None,
-        ..of(
+        ..Obstacle::of(
             "not_exonerated",
             Reason::NotExonerated,
             used.text,
@@ -279,7 +300,41 @@ fn used_elsewhere(state: &State, alert: &Alert) -> Option<Elsewhere> {
     }
 }
 
-/// What holds up an alert that registers clear, in half a sentence: the use of its key elsewhere.
-pub(crate) fn held_up(state: &State, alert: &Alert) -> Option<String> {
-    used_elsewhere(state, alert).map(|used| used.text)
+/// What rules want answered before anything is cleared, and nobody got an answer to: the plan may be of an analyst that
+/// marked no step as key, or asked nothing.
+fn unanswered(state: &State) -> Option<String> {
+    let first = state.unanswered.first()?;
+    Some(match state.unanswered.len() {
+        1 => first.clone(),
+        all => format!("{first} (and {} more)", all - 1),
+    })
+}
+
+/// The same where it is all that holds up an alert which records clear.
+pub(super) fn lacks_answers(state: &State, alert: &Alert) -> Option<String> {
+    unanswered(state).filter(|_| clears(&state.exonerations, alert))
+}
+
+/// All of it, where it says why the alert is not cleared: where the analyst would have it benign or less severe, or records
+/// clear it and nothing is decided. What an analyst found no need to ask is no gap of anything else.
+pub(super) fn gaps(state: &State, alert: &Alert, draft: &ConclusionDraft) -> Vec<String> {
+    let is_softer = draft.verdict.is_benign() || draft.assessed_severity < alert.severity;
+    let is_open = draft.verdict == Verdict::Inconclusive && clears(&state.exonerations, alert);
+    if is_softer || is_open {
+        state.unanswered.clone()
+    } else {
+        Vec::new()
+    }
+}
+
+/// Whether records clear the alert, and its key or identity was used nowhere else; and what holds up one that records
+/// clear, in half a sentence: that use, or that there is no answer which rules want first.
+pub(crate) fn cleared(state: &State, alert: &Alert) -> (bool, Option<String>) {
+    if !clears(&state.exonerations, alert) {
+        return (false, None);
+    }
+    match elsewhere::of(state, alert) {
+        Some(used) => (false, Some(used.text)),
+        None => (true, unanswered(state)),
+    }
 }

@@ -59,6 +59,7 @@ impl Case {
             cost: Cost::default(),
             degraded: None,
             model: None,
+            unanswered: Vec::new(),
         });
     }
 

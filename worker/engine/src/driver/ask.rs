@@ -86,12 +86,14 @@ fn finished(answer: Result<Answer<Outcome>, NoAnswer>, degraded: Option<AskError
             cost: answer.cost,
             degraded,
             model: answer.model,
+            unanswered: Vec::new(),
         },
         Err(none) => Came::Finished {
             outcome: Box::new(Outcome::AskFailed(none.error)),
             cost: none.cost,
             degraded,
             model: None,
+            unanswered: Vec::new(),
         },
     }
 }

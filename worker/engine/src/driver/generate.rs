@@ -95,6 +95,10 @@ impl World {
             Command::Exonerate { .. } => Outcome::Exonerated(dice.list(2, exoneration)),
             Command::Conclude(_) => unreachable!("it has no id"),
         };
+        let unanswered = match command {
+            Command::Exonerate { .. } => dice.list(2, text),
+            _ => Vec::new(),
+        };
         let is_asked = matches!(command, Command::Ask { .. });
         let share = if is_asked {
             dice.below(1 + 4 * self.dear as usize) as u64
@@ -113,6 +117,7 @@ impl World {
             },
             degraded: (is_asked && dice.one_in(30)).then(|| ask_error(&mut dice, self.costs())),
             model: None,
+            unanswered,
         }
     }
 }

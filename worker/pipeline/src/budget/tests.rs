@@ -329,6 +329,7 @@ fn finished(id: &CommandId, usd: f64) -> Event {
         },
         degraded: None,
         model: None,
+        unanswered: Vec::new(),
     })
 }
 

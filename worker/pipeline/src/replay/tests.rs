@@ -1,7 +1,7 @@
 use nightshift_engine::{
     Analyst, AnalystKind, Answer, ConcludeQuestion, ConclusionDraft, Conduct, Cost, DecideQuestion,
-    Decision, Exoneration, Exonerator, Limits, NoAnswer, NoMeter, PlanAnswer, PlanQuestion,
-    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion, read_event,
+    Decision, Exonerator, Limits, NoAnswer, NoMeter, PlanAnswer, PlanQuestion, ReflectQuestion,
+    Reflection, Ruled, TurnAnswer, TurnQuestion, read_event,
 };
 
 use super::*;
@@ -87,8 +87,8 @@ impl Analyst for Again {
 struct NoRules;
 
 impl Exonerator for NoRules {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
-        Vec::new()
+    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
+        Ruled::default()
     }
 }
 

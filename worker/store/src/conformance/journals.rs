@@ -85,6 +85,7 @@ pub(crate) fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
                 cost: Cost::default(),
                 degraded: None,
                 model: None,
+                unanswered: Vec::new(),
             },
         ));
     };

@@ -134,7 +134,7 @@ fn plan() {
     {"objective":"Find out whether web-server-prod-01 really mines, since when and by whose doing, and whether anybody allowed it"}
     {"step":"Read what the alert itself tells of the process on web-server-prod-01: name, path, command line, wallet","tools":[]}
     {"step":"Look up every far end, wallet and hash of the alert in the watch lists","tools":["watchlist"]}
-    {"step":"Look web-server-prod-01 up in the asset register: owner, environment, purpose, findings that are expected of it","tools":["asset_lookup"]}
+    {"key":true,"step":"Look web-server-prod-01 up in the asset register: owner, environment, purpose, findings that are expected of it","tools":["asset_lookup"]}
     {"step":"Search the audit logs for who started, changed or logged in to web-server-prod-01 before the alert","tools":["audit_logs"]}
     </data-0f1e2d3c4b5a6978>
 
@@ -145,8 +145,8 @@ fn plan() {
     - `adaptive`: each look-up depends on the result before it.
     - `direct`: one look-up or none answers it; give at most one step.
 
-    Then write the `objective`: one sentence that makes the alert's vague claim a question which can be decided, with the names
-    it is about. It never changes afterwards. Then the steps, at most 10.
+    Then write the `objective`: one sentence that makes the alert's claim a question which can be decided, with the names it is about.
+    It never changes. Then the steps, at most 10.
 
     For each step:
     - `id`: s1, s2, …; `description`: what to find out about which values; `expected`: what a hit would look like.
@@ -159,7 +159,7 @@ fn plan() {
     - "Is 203.0.113.9 one of our scanners?": 1 step.
 
     The block `playbook` holds what the playbook for this sort of alert does. Take what fits, leave what does not, add what is
-    missing.
+    missing. Keep steps with `key`, unfiltered: nothing is cleared without their answers.
 
     Answer with one JSON object and nothing else:
     {"reasoning": "what the alert claims, and what would decide it", "mode": "planned", "objective": "…", "steps": [{"id": "s1", "description": "…", "expected": "…", "tools": ["watchlist"], "calls": [{"tool": "watchlist", "arguments": [{"name": "indicator", "value": "203.0.113.9"}]}], "depends_on": [], "key": false}]}

@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, IndicatorKind as K, ReadOptions, read};
 use nightshift_engine::{
     AnalystKind, Argument, ArgumentKind, CallContext, Clock, ConcludeQuestion, Conclusion, Conduct,
-    Cost, End, Event, EventBody, Exoneration, Exonerator, JOURNAL_VERSION, Journal, JournalError,
-    Limits, NoMeter, Opened, Ports, Reach, State, ToolCall, ToolError, ToolOutput, ToolSpec,
+    Cost, End, Event, EventBody, Exonerator, JOURNAL_VERSION, Journal, JournalError, Limits,
+    NoMeter, Opened, Ports, Reach, Ruled, State, ToolCall, ToolError, ToolOutput, ToolSpec,
     Toolbox, drive, evidence_read, fold,
 };
 use serde_json::{Value, json};
@@ -221,8 +221,8 @@ impl Clock for Still {
 struct NoRules;
 
 impl Exonerator for NoRules {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
-        Vec::new()
+    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
+        Ruled::default()
     }
 }
 

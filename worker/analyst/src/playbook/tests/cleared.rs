@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::alerts::{made_for, sample};
 use super::drive::{ALL, Answers, Ran, World, logged, nothing, record};
 
-const LOOKS: &str = "securityhub-eventbridge-discovery";
+pub(super) const LOOKS: &str = "securityhub-eventbridge-discovery";
 const STOLEN: &str = "guardduty-eventbridge-credential-exfiltration";
 
 fn call(action: &str) -> Value {

@@ -8,10 +8,10 @@ use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 use nightshift_alert::{Alert, IndicatorKind, Role};
 use nightshift_engine::{
-    AnalystKind, Argument, ArgumentKind, CallContext, Clock, Conclusion, Conduct, Cost, End, Event,
-    EventBody, Exoneration, JOURNAL_VERSION, Journal, JournalError, Limits, NoMeter, Opened, Ports,
-    Reach, State, Step, Strategy, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, Verdict,
-    drive, fold,
+    Analyst, AnalystKind, Argument, ArgumentKind, CallContext, Clock, Conclusion, Conduct, Cost,
+    End, Event, EventBody, Exoneration, JOURNAL_VERSION, Journal, JournalError, Limits, NoMeter,
+    Opened, Ports, Reach, State, Step, Strategy, ToolCall, ToolError, ToolOutput, ToolSpec,
+    Toolbox, Verdict, drive, fold,
 };
 use serde_json::{Value, json};
 
@@ -308,6 +308,8 @@ pub(in crate::playbook) struct World {
     pub(super) given: Vec<Exoneration>,
     pub(super) answers: Answers,
     pub(super) conduct: Conduct,
+    /// Who thinks instead of the playbooks; none: they do.
+    pub(super) other: Option<Arc<dyn Analyst>>,
 }
 
 impl World {
@@ -320,6 +322,7 @@ impl World {
             given: Vec::new(),
             answers,
             conduct: Conduct::default(),
+            other: None,
         }
     }
 
@@ -343,7 +346,11 @@ impl World {
             revision: 1,
             alert: Arc::new(alert),
             profile: "default".into(),
-            analyst: AnalystKind::Playbook,
+            analyst: if self.other.is_some() {
+                AnalystKind::Model
+            } else {
+                AnalystKind::Playbook
+            },
             models: Vec::new(),
             limits: Limits::default(),
             reserve: Cost::default(),
@@ -361,7 +368,7 @@ impl World {
         let analyst = Arc::new(PlaybookAnalyst::new(Arc::new(self.playbooks)));
         let ports = Ports {
             fallback: None,
-            analyst: analyst.clone(),
+            analyst: self.other.unwrap_or_else(|| analyst.clone()),
             exonerator: analyst,
             toolbox: Arc::new(Shelf {
                 specs,

@@ -118,7 +118,7 @@ proptest! {
 }
 
 /// A playbook of an operator with mistakes that show only on some data.
-fn mistaken(rest: &str) -> Playbooks {
+pub(super) fn mistaken(rest: &str) -> Playbooks {
     let head = "name = \"mine\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntypes = [\"Policy:*\"]\n";
     let end = "[[verdict]]\nwhen = \"cleared\"\nverdict = \"benign_true_positive\"\n[otherwise]\nwould_decide = [\"x\"]\n";
     let dir = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ fn run_mistaken(rest: &str) -> Ran {
     world.run(dns("Policy:IAMUser/Something", "a.example"))
 }
 
-const LOOK: &str = "[[step]]\nid = \"asset\"\ndescription = \"Look\"\n[[step.call]]\ntool = \"asset_lookup\"\nfor_each = \"indicators('instance')\"\narguments = { indicator = \"{{ item.value }}\" }\n";
+pub(super) const LOOK: &str = "[[step]]\nid = \"asset\"\ndescription = \"Look\"\n[[step.call]]\ntool = \"asset_lookup\"\nfor_each = \"indicators('instance')\"\narguments = { indicator = \"{{ item.value }}\" }\n";
 
 #[test]
 fn a_rule_that_cannot_be_evaluated_is_told_and_clears_nothing() {

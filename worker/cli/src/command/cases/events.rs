@@ -57,12 +57,20 @@ fn what(event: &Event) -> String {
         EventBody::Started { attempt: 1, .. } => String::new(),
         EventBody::Started { attempt, .. } => format!("attempt {attempt}"),
         EventBody::Finished {
-            outcome, degraded, ..
+            outcome,
+            degraded,
+            unanswered,
+            ..
         } => {
             let lesser = degraded.as_ref().map_or_else(String::new, |error| {
                 format!(" (by a lesser analyst: {error})")
             });
-            outcome_words(outcome) + &lesser
+            let mut words = outcome_words(outcome) + &lesser;
+            for line in unanswered {
+                words.push_str("; ");
+                words.push_str(line);
+            }
+            words
         }
         EventBody::TimeUp => "the active time is used up".to_owned(),
         EventBody::Cancelled { by } => format!("by {by}"),

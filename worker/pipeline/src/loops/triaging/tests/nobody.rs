@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_engine::{
     Analyst, Answer, AskError, CallContext, Clock, ConcludeQuestion, ConclusionDraft,
-    DecideQuestion, Decision, Exoneration, Exonerator, Mode, NoAnswer, PlanAnswer, PlanQuestion,
-    ReflectQuestion, Reflection, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, TurnAnswer,
-    TurnQuestion,
+    DecideQuestion, Decision, Exonerator, Mode, NoAnswer, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, Ruled, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox,
+    TurnAnswer, TurnQuestion,
 };
 
 /// What a profile needs, though no case gets so far here.
@@ -93,8 +93,8 @@ impl Toolbox for Nobody {
 }
 
 impl Exonerator for Nobody {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
-        Vec::new()
+    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
+        Ruled::default()
     }
 }
 
