@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_alert::{IndicatorKind, Severity};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, Role, Severity};
 use nightshift_engine::{
     Analyst, Answer, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision, Leaning, Mode,
     NoAnswer, PlanAnswer, PlanQuestion, Reason, ReflectQuestion, Reflection, StepDraft,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::alerts::{dns, sample};
 use super::cleared::LOOKS;
-use super::drive::{ALL, Answers, Ran, World, logged, nothing, record};
+use super::drive::{ALL, Answers, Ran, World, logged, nothing, on_list, record};
 use super::hostile::{LOOK, mistaken};
 
 const SOURCE: &str = "198.51.100.23";
@@ -255,4 +255,73 @@ fn a_rule_that_cannot_be_evaluated_clears_nothing_for_anybody() {
     let end = run(broken);
     assert_eq!(end.verdict, Verdict::Inconclusive);
     insta::assert_snapshot!(end.gaps.join("\n"), @"Rule benign_when of playbook mine could not be evaluated: `results.asset[0].output.nothing.deeper`: undefined value: `results.asset[0].output.nothing` is undefined");
+}
+
+/// A model that looks up these, one of which is our own, and calls it a false positive.
+fn own(alert: Alert, looked_up: &[&str], also: Vec<ToolCall>) -> nightshift_engine::Conclusion {
+    let ours: Answers = |kind, arguments| match (kind, &arguments["indicator"]) {
+        ("watchlist", asked) if asked == "10.20.31.7" => Ok(on_list("own", arguments)),
+        _ => reads(kind, arguments),
+    };
+    let lists = looked_up
+        .iter()
+        .map(|value| call("watchlist", json!({"indicator": value})));
+    let calls: Vec<_> = lists.chain(also).collect();
+    let mut world = World::with(&["watchlist", "past_cases", "log_search.cloudtrail"], ours);
+    world.other = Some(Arc::new(Another(calls, Verdict::FalsePositive)));
+    world.run(alert).conclusion
+}
+
+#[test]
+fn a01_that_the_victims_address_is_ours_clears_nobody_who_talks_to_it() {
+    let mut alert = dns("Backdoor:Host/C&CActivity.B", "evil.example");
+    alert.indicators = vec![
+        Indicator::new(IndicatorKind::Ip, "10.20.31.7", Role::Target),
+        Indicator::new(IndicatorKind::Ip, "198.51.100.66", Role::Remote),
+    ];
+    let end = own(alert.clone(), &["198.51.100.66", "10.20.31.7"], Vec::new());
+    assert_eq!(
+        (end.verdict, end.exonerations.len()),
+        (Verdict::Inconclusive, 0)
+    );
+    alert.indicators[1].value = "10.20.31.7".to_owned();
+    let end = own(alert, &["10.20.31.7"], Vec::new());
+    assert_eq!(
+        end.verdict,
+        Verdict::FalsePositive,
+        "the far end is our own"
+    );
+}
+
+#[test]
+fn a01_that_the_instances_address_is_ours_says_nothing_of_who_has_its_key() {
+    let mut alert = sample("guardduty-eventbridge-credential-exfiltration");
+    let callers: Vec<String> = alert
+        .with_role(Role::Actor)
+        .filter(|one| one.kind == IndicatorKind::Ip)
+        .map(|one| one.value.clone())
+        .collect();
+    alert.indicators.push(Indicator::new(
+        IndicatorKind::Ip,
+        "10.20.31.7",
+        Role::Target,
+    ));
+    let mut looked_up: Vec<&str> = callers.iter().map(String::as_str).collect();
+    looked_up.push("10.20.31.7");
+    let trail = alert
+        .indicators
+        .iter()
+        .filter(|one| one.kind == IndicatorKind::AccessKey)
+        .map(|one| {
+            call(
+                "log_search_cloudtrail",
+                json!({"access_key": one.value, "limit": 200}),
+            )
+        });
+    let trail = trail.collect();
+    let end = own(alert, &looked_up, trail);
+    assert_eq!(
+        (end.verdict, end.exonerations.len()),
+        (Verdict::Inconclusive, 0)
+    );
 }
