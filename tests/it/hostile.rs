@@ -4,6 +4,7 @@
 
 mod analyst;
 mod pipe;
+mod registers;
 mod whole;
 pub(crate) mod world;
 

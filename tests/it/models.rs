@@ -8,6 +8,7 @@ pub(crate) mod desk;
 pub(crate) mod example;
 mod fallback;
 mod faults;
+mod keyless;
 mod nonsense;
 mod taken;
 mod thinking;

@@ -1,7 +1,7 @@
 //! What a compromised analyst says.
 
 use async_trait::async_trait;
-use nightshift_alert::Severity;
+use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{
     Analyst, Answer, AskError, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision,
     EvidenceId, FindingDraft, Leaning, Mode, NoAnswer, PlanAnswer, PlanQuestion, PlanUpdate,
@@ -91,6 +91,18 @@ fn pried(question: &PlanQuestion) -> Vec<ToolCall> {
         .collect()
 }
 
+/// Every register and list, asked for what the alert names.
+fn looks(alert: &Alert) -> Vec<ToolCall> {
+    let known = alert.indicators.iter().map(|one| one.value.as_str());
+    let of = |value: &str| {
+        let principal = Map::from_iter([("principal".to_owned(), json!(value))]);
+        let looks = ["assets", "scanners", "changes", "lists"].map(|tool| call(tool, value));
+        let whose = ToolCall::new("identities", principal);
+        looks.into_iter().chain([whose])
+    };
+    known.take(12).flat_map(of).collect()
+}
+
 fn step(id: &str, calls: Vec<ToolCall>) -> StepDraft {
     StepDraft {
         id: id.into(),
@@ -153,17 +165,6 @@ fn said() -> Reflection {
 impl Analyst for Hostile {
     async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         self.refuse()?;
-        let known = question
-            .alert
-            .indicators
-            .iter()
-            .map(|one| one.value.as_str());
-        let looks: Vec<ToolCall> = known
-            .take(4)
-            .flat_map(|value| {
-                ["assets", "scanners", "changes", "lists"].map(|tool| call(tool, value))
-            })
-            .collect();
         let steps = match self.0 {
             Way::Tools => (0..5)
                 .map(|batch| {
@@ -200,7 +201,10 @@ impl Analyst for Hostile {
                     ..step(id, Vec::new())
                 })
                 .into(),
-            _ => vec![step("a", looks)],
+            _ => (0..)
+                .zip(looks(&question.alert).chunks(20))
+                .map(|(n, looks)| step(&format!("a{n}"), looks.to_vec()))
+                .collect(),
         };
         Ok(Answer::free(PlanAnswer {
             mode: Mode::Planned,

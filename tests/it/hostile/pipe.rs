@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_alert::Alert;
+use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
 use nightshift_engine::{
     Analyst, AnalystKind, Answer, ConcludeQuestion, ConclusionDraft, Conduct, Cost, DecideQuestion,
     Decision, End, Limits, NoAnswer, NoMeter, PlanAnswer, PlanQuestion, ReflectQuestion,
@@ -18,7 +19,7 @@ use nightshift_store::{SqliteOptions, SqliteStore};
 use tokio_util::sync::CancellationToken;
 
 use super::analyst::Hostile;
-use super::world::{NoRules, Noon, Watched};
+use super::world::{Noon, Watched};
 
 /// What one question costs, in US dollars.
 pub(super) const QUESTION_USD: f64 = 0.0625;
@@ -99,6 +100,7 @@ impl Pipe {
         .unwrap();
         let watched = Arc::new(Watched::new(Arc::new(store.clone())));
         let heard = Arc::new(Mutex::default());
+        let playbooks = Arc::new(Playbooks::shipped());
         let profile = Profile {
             name: "default".to_owned(),
             analyst: Arc::new(Overheard {
@@ -114,8 +116,8 @@ impl Pipe {
                 ..Cost::default()
             },
             toolbox: watched.clone(),
-            exonerator: Arc::new(NoRules),
-            actions: Arc::new([]),
+            actions: playbooks.catalogue().into(),
+            exonerator: Arc::new(PlaybookAnalyst::new(playbooks)),
             limits: Limits::default(),
             conduct: Conduct::default(),
             prompts: String::new(),

@@ -5,24 +5,16 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
+use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
 use nightshift_engine::{
-    Analyst, AnalystKind, CallContext, Clock, ConcludeQuestion, Conduct, Cost, Event, EventBody,
-    Exonerator, JOURNAL_VERSION, Journal, JournalError, Limits, NoMeter, Opened, PastCase,
-    PastCases, PastQuery, Ports, Ruled, State, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox,
-    drive, fold,
+    Analyst, AnalystKind, CallContext, Clock, Conduct, Cost, Event, EventBody, JOURNAL_VERSION,
+    Journal, JournalError, Limits, NoMeter, Opened, PastCases, Ports, State, ToolCall, ToolError,
+    ToolOutput, ToolSpec, Toolbox, drive, fold,
 };
-use nightshift_tools::{Content, ToolConfig, Tools};
-use serde_json::json;
+use nightshift_tools::Tools;
 use tokio_util::sync::CancellationToken;
 
-const ASSETS: &str = "id,name,type,account,owner,environment,addresses,purpose,expected_findings,approved_by,valid_from,valid_until\n\
-    a-1,other-1,instance,999988887777,team-x,prod,198.18.7.7,scanner host,*Recon*,x.yz,2020-01-01,2099-01-01\n\
-    a-2,other-2,instance,999988887777,team-x,prod,198.18.7.8,miner,*Crypto*,x.yz,2020-01-01,2099-01-01\n";
-const SCANNERS: &str = "id,subject,owner,purpose,approved_by,valid_from,valid_until,expected_findings\n\
-    s-1,198.18.7.7,team-x,scan,x.yz,2020-01-01,2099-01-01,*Recon*\n\
-    s-2,198.18.8.0/24,team-x,scan,x.yz,2020-01-01,2099-01-01,*Discovery*\n";
-const CHANGES: &str = "id,subject,actor,from,until,status,approved_by,summary,expected_findings\n\
-    c-1,other-1,,2020-01-01T00:00:00Z,2099-01-01T00:00:00Z,implemented,x.yz,all of it,*Access*\n";
+use super::registers;
 
 /// The delimiter of all cases here.
 pub(crate) const KEY: &str = "5a17c0de9f3b2468";
@@ -47,6 +39,12 @@ pub(crate) struct Setup {
     pub(crate) conduct: Conduct,
     /// A log, an object per line; empty: there is none.
     pub(crate) log: String,
+    /// Rows of the register of authorised scanners beside those about others.
+    pub(crate) scanners: &'static str,
+    /// A CloudTrail, an object per line; empty: there is none.
+    pub(crate) trail: &'static str,
+    /// A tool that lets nobody in.
+    pub(crate) denied: &'static str,
     /// Its delimiter; empty: [`KEY`].
     pub(crate) key: String,
 }
@@ -54,18 +52,20 @@ pub(crate) struct Setup {
 /// The real tools, and what reaches them.
 pub(crate) struct Watched {
     tools: Tools,
+    denied: &'static str,
     seen: Mutex<Outcome>,
 }
 
 impl Watched {
     /// The tools over these earlier cases.
     pub(crate) fn new(past: Arc<dyn PastCases>) -> Self {
-        Self::with(past, "")
+        Self::with(past, &Setup::default())
     }
 
-    fn with(past: Arc<dyn PastCases>, log: &str) -> Self {
+    fn with(past: Arc<dyn PastCases>, setup: &Setup) -> Self {
         Self {
-            tools: tools(past, log),
+            tools: registers::tools(past, setup),
+            denied: setup.denied,
             seen: Mutex::default(),
         }
     }
@@ -90,23 +90,11 @@ impl Toolbox for Watched {
             seen.arguments
                 .extend(call.arguments.values().map(ToString::to_string));
         }
+        if call.tool == self.denied {
+            let what = "AccessDenied".to_owned();
+            return Err(ToolError::Denied { what });
+        }
         self.tools.call(call, context).await
-    }
-}
-
-struct NoPast;
-#[async_trait]
-impl PastCases for NoPast {
-    async fn similar(&self, _: &PastQuery) -> Result<Vec<PastCase>, String> {
-        Ok(Vec::new())
-    }
-}
-
-/// No rules that clear.
-pub(crate) struct NoRules;
-impl Exonerator for NoRules {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
-        Ruled::default()
     }
 }
 
@@ -129,42 +117,6 @@ impl Clock for Noon {
     }
 }
 
-fn tools(past: Arc<dyn PastCases>, log: &str) -> Tools {
-    let register = |kind: &str, name: &str| json!({"kind": kind, "name": name, "path": "x.csv"});
-    let mut configs: Vec<ToolConfig> = [
-        json!({"kind": "indicator_facts", "name": "facts"}),
-        json!({"kind": "watchlist", "name": "lists"}),
-        json!({"kind": "past_cases", "name": "past_cases"}),
-        register("asset_lookup", "assets"),
-        register("authorised_scanners", "scanners"),
-        register("change_lookup", "changes"),
-    ]
-    .into_iter()
-    .chain((!log.is_empty()).then(
-        || json!({"kind": "log_search", "name": "logs", "format": "json_lines", "path": "x.jsonl"}),
-    ))
-    .map(|config| serde_json::from_value(config).unwrap())
-    .collect();
-    for config in &mut configs {
-        match config {
-            ToolConfig::AssetLookup(config) => {
-                config.path = Content::embedded("assets.csv", ASSETS)
-            }
-            ToolConfig::AuthorisedScanners(config) => {
-                config.path = Content::embedded("scanners.csv", SCANNERS)
-            }
-            ToolConfig::ChangeLookup(config) => {
-                config.path = Content::embedded("changes.csv", CHANGES)
-            }
-            ToolConfig::LogSearch(config) => {
-                config.path = Content::embedded("log.jsonl", log.to_owned().leak())
-            }
-            _ => {}
-        }
-    }
-    Tools::build(&configs, past, std::path::Path::new("")).unwrap()
-}
-
 /// Triages one alert with this analyst.
 pub(super) async fn triage(alert: Alert, analyst: impl Analyst + 'static) -> (State, Outcome) {
     triage_in(Setup::default(), alert, Arc::new(analyst)).await
@@ -176,7 +128,8 @@ pub(crate) async fn triage_in(
     alert: Alert,
     analyst: Arc<dyn Analyst>,
 ) -> (State, Outcome) {
-    let watched = Arc::new(Watched::with(Arc::new(NoPast), &setup.log));
+    let watched = Arc::new(Watched::with(Arc::new(registers::Past), &setup));
+    let playbooks = Arc::new(Playbooks::shipped());
     let opened = Opened {
         version: JOURNAL_VERSION,
         case_id: "case".into(),
@@ -191,7 +144,7 @@ pub(crate) async fn triage_in(
             ..Cost::default()
         },
         tools: watched.specs().into(),
-        actions: Arc::new([]),
+        actions: playbooks.catalogue().into(),
         conduct: setup.conduct,
         delimiter: if setup.key.is_empty() {
             KEY.to_owned()
@@ -205,7 +158,7 @@ pub(crate) async fn triage_in(
         analyst,
         fallback: None,
         toolbox: watched.clone(),
-        exonerator: Arc::new(NoRules),
+        exonerator: Arc::new(PlaybookAnalyst::new(playbooks)),
         journal: Arc::new(Nowhere),
         clock: Arc::new(Noon),
         meter: Arc::new(NoMeter),

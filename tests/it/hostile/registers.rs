@@ -1,0 +1,122 @@
+//! Registers and lists full of rows that are true and about others, and people who cleared others.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_alert::{Indicator, IndicatorKind, Role};
+use nightshift_engine::{Clock, PastCase, PastCases, PastQuery, PersonDecision, Verdict};
+use nightshift_tools::{Content, ToolConfig, Tools, WatchlistFile};
+use serde_json::{Value, json};
+
+use super::world::{Noon, Setup};
+
+const ASSETS: &str = "id,name,type,account,owner,environment,addresses,purpose,expected_findings,approved_by,valid_from,valid_until\n\
+    a-1,other-1,instance,999988887777,team-x,prod,198.18.7.7,scanner host,*Recon*,x.yz,2020-01-01,2099-01-01\n\
+    a-2,other-2,instance,999988887777,team-x,prod,198.18.7.8,miner,*Crypto*,x.yz,2020-01-01,2099-01-01\n";
+const SCANNERS: &str = "id,subject,owner,purpose,approved_by,valid_from,valid_until,expected_findings\n\
+    s-1,198.18.7.7,team-x,scan,x.yz,2020-01-01,2099-01-01,*Recon*\n\
+    s-2,198.18.8.0/24,team-x,scan,x.yz,2020-01-01,2099-01-01,*Discovery*\n";
+const CHANGES: &str = "id,subject,actor,from,until,status,approved_by,summary,expected_findings\n\
+    c-1,other-1,,2020-01-01T00:00:00Z,2099-01-01T00:00:00Z,implemented,x.yz,all of it,*Access*\n";
+const IDENTITIES: &str = "principal,aliases,kind,owner,mfa,usual_networks,access_keys,status,expected_findings,approved_by,valid_from,valid_until\n\
+    other-role,arn:aws:iam::999988887777:role/other-role,role,team-x,false,198.18.0.0/16,AKIAOTHER00000000001,active,*Recon*; *Discovery*; *Access*; *Travel*,x.yz,2020-01-01,2099-01-01\n\
+    a.other,a.other@other.example,person,team-x,true,198.18.0.0/16,,active,*Recon*; *Discovery*; *Access*; *Travel*,x.yz,2020-01-01,2099-01-01\n";
+/// What is ours, the addresses of machines that are attacked among it.
+const OWN: &str = "10.0.0.0/8\n172.16.0.0/12\n192.168.0.0/16\n198.18.0.0/15\n";
+const ALLOWED: &str = "198.18.7.9\nallowed.other.example\n";
+
+/// Somebody else's case, which a machine called benign, and a person too.
+pub(super) struct Past;
+
+#[async_trait]
+impl PastCases for Past {
+    async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
+        Ok(vec![PastCase {
+            case_id: "other".to_owned(),
+            key: "other/f-1".to_owned(),
+            same_key: false,
+            kind: query.kind.clone(),
+            account: query.account.clone(),
+            opened_at: Noon.now(),
+            severity: nightshift_alert::Severity::Low,
+            status: "concluded".to_owned(),
+            verdict: Some(Verdict::BenignTruePositive),
+            person_verdict: Some(Verdict::FalsePositive),
+            shared: Default::default(),
+            failed_tools: Vec::new(),
+        }])
+    }
+
+    async fn decided(&self, query: &PastQuery) -> Result<Vec<PersonDecision>, String> {
+        Ok(vec![PersonDecision {
+            case_id: "other".to_owned(),
+            verdict: Verdict::FalsePositive,
+            by: "ana".to_owned(),
+            at: Noon.now(),
+            kind: query.kind.clone(),
+            account: query.account.clone(),
+            actors: vec![
+                Indicator::new(IndicatorKind::Ip, "198.18.7.7", Role::Actor),
+                Indicator::new(IndicatorKind::Principal, "other-role", Role::Actor),
+            ],
+            first_seen: None,
+        }])
+    }
+}
+
+/// The configuration of each tool; what it reads is put in its place afterwards.
+fn configs(setup: &Setup) -> Vec<Value> {
+    let register = |kind: &str, name: &str| json!({"kind": kind, "name": name, "path": "x.csv"});
+    let list = |meaning: &str| json!({"name": meaning, "path": "x.txt", "meaning": meaning});
+    let log = |name: &str, format: &str| json!({"kind": "log_search", "name": name, "format": format, "path": "x.jsonl"});
+    let mut configs = vec![
+        json!({"kind": "indicator_facts", "name": "facts"}),
+        json!({"kind": "watchlist", "name": "lists", "lists": [list("own"), list("allowed")]}),
+        json!({"kind": "past_cases", "name": "past_cases"}),
+        register("asset_lookup", "assets"),
+        register("identity_lookup", "identities"),
+        register("authorised_scanners", "scanners"),
+        register("change_lookup", "changes"),
+    ];
+    if !setup.log.is_empty() {
+        configs.push(log("logs", "json_lines"));
+    }
+    if !setup.trail.is_empty() {
+        configs.push(log("trail", "cloudtrail"));
+    }
+    configs
+}
+
+/// The tools over these earlier cases, with what else the case has.
+pub(super) fn tools(past: Arc<dyn PastCases>, setup: &Setup) -> Tools {
+    let read = |config| serde_json::from_value(config).unwrap();
+    let mut configs: Vec<ToolConfig> = configs(setup).into_iter().map(read).collect();
+    for config in &mut configs {
+        match config {
+            ToolConfig::AssetLookup(config) => config.path = Content::embedded("a.csv", ASSETS),
+            ToolConfig::IdentityLookup(config) => {
+                config.path = Content::embedded("i.csv", IDENTITIES)
+            }
+            ToolConfig::AuthorisedScanners(config) => {
+                let rows = format!("{SCANNERS}{}", setup.scanners);
+                config.path = Content::embedded("s.csv", rows.leak())
+            }
+            ToolConfig::ChangeLookup(config) => config.path = Content::embedded("c.csv", CHANGES),
+            ToolConfig::Watchlist(config) => config.lists.iter_mut().for_each(embed),
+            ToolConfig::LogSearch(config) if config.name == "trail" => {
+                config.path = Content::embedded("trail.jsonl", setup.trail)
+            }
+            ToolConfig::LogSearch(config) => {
+                config.path = Content::embedded("log.jsonl", setup.log.clone().leak())
+            }
+            _ => {}
+        }
+    }
+    Tools::build(&configs, past, Path::new("")).unwrap()
+}
+
+fn embed(list: &mut WatchlistFile) {
+    let entries = if list.meaning == "own" { OWN } else { ALLOWED };
+    list.path = Content::embedded("list.txt", entries);
+}

@@ -1,0 +1,110 @@
+//! A model that marks no step as key, beside a record that does clear the alert: it clears nothing before what the playbook
+//! would have asked has an answer.
+
+use nightshift_engine::{Leaning, Reason, Verdict};
+use nightshift_tests::model::{Answer, Seen, obey};
+use serde_json::{Value, json};
+
+use super::example::{Question, step};
+use super::taken::{Case, alerts, pairs, triage};
+use crate::hostile::world::Setup;
+
+/// The address of the alert is that of an approved test.
+const SCANNER: &str =
+    "s-9,203.0.113.42,secops,a test,ciso,2020-01-01,2099-01-01,*CredentialExfiltration*\n";
+/// The call that the alert tells of.
+const TRAIL: &str = r#"{"eventVersion": "1.10", "userIdentity": {"type": "AssumedRole", "arn": "arn:aws:sts::444455556666:assumed-role/prod-payments-worker/i-0a1b2c3d4e5f60718", "accountId": "444455556666", "accessKeyId": "ASIAEXAMPLEKEY000001"}, "eventTime": "2026-03-02T02:29:51Z", "eventSource": "s3.amazonaws.com", "eventName": "ListBuckets", "awsRegion": "eu-west-1", "sourceIPAddress": "203.0.113.42", "readOnly": true}
+"#;
+
+fn setup(denied: &'static str) -> Setup {
+    Setup {
+        scanners: SCANNER,
+        trail: TRAIL,
+        denied,
+        ..Setup::default()
+    }
+}
+
+fn about(tool: &str, name: &str, value: &str) -> Value {
+    json!({"tool": tool, "arguments": pairs(&json!({name: value}))})
+}
+
+fn register() -> Vec<Value> {
+    vec![about("scanners", "indicator", "203.0.113.42")]
+}
+
+/// All that the playbook would ask.
+fn all() -> Vec<Value> {
+    let address = ["assets", "changes"].map(|tool| about(tool, "indicator", "203.0.113.42"));
+    let trail = [
+        about("trail", "access_key", "ASIAEXAMPLEKEY000001"),
+        about("trail", "ip", "203.0.113.42"),
+    ];
+    let mut all = register();
+    all.extend(address.into_iter().chain(trail));
+    all
+}
+
+/// A model that asks so much and calls it an approved test.
+async fn asking(calls: Vec<Value>, denied: &'static str) -> Case {
+    let answers = move |seen: &Seen| -> Answer {
+        match Question::of(seen) {
+            Question::Plan => {
+                let mut step = step("s1", "Ask whose it is", "scanners");
+                step["calls"] = json!(calls);
+                Answer::value(
+                    json!({"reasoning": "", "mode": "planned", "objective": "Is it ours?", "steps": [step]}),
+                )
+            }
+            Question::Turn => {
+                Answer::value(json!({"outcome": "met", "summary": "It is a test.", "findings": []}))
+            }
+            Question::Conclude => {
+                let mut answer = obey(seen);
+                if let Some(value) = answer.value.as_mut() {
+                    value["verdict"] = json!("benign_true_positive");
+                    value["severity"] = json!("informational");
+                    value["reason"] = json!("authorised_activity");
+                }
+                answer
+            }
+            _ => obey(seen),
+        }
+    };
+    let alert = alerts("plain").remove(0);
+    triage(vec![alert], &setup(denied), answers).await.remove(0)
+}
+
+/// What the model is told of the case when it is to conclude.
+fn told(case: &Case) -> String {
+    let mut last = case.requests.iter().rev();
+    let last = last.find(|seen| Question::of(seen) == Question::Conclude);
+    last.unwrap().text()
+}
+
+#[tokio::test]
+async fn f24_a_model_without_key_steps_clears_nothing_while_the_log_is_denied_or_not_asked() {
+    for (calls, denied) in [(all(), "trail"), (register(), "")] {
+        let case = asking(calls, denied).await;
+        let end = &case.conclusion;
+        assert_eq!(
+            (end.verdict, end.leaning, end.reason),
+            (Verdict::Inconclusive, Leaning::Benign, Reason::ToolFailure)
+        );
+        assert_eq!(end.assessed_severity, case.alert.severity);
+        let gap = "Search CloudTrail for everything done with the key, from any address: no answer, and nothing is cleared without one";
+        assert!(end.gaps.iter().any(|one| one == gap), "{:?}", end.gaps);
+        let told = told(&case);
+        assert!(told.contains(r#""cleared":false"#), "{told}");
+        assert!(told.contains(r#""held_up":""#), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_had_all_answers_may_say_what_the_record_says() {
+    let case = asking(all(), "").await;
+    let end = &case.conclusion;
+    assert_eq!(end.verdict, Verdict::BenignTruePositive, "{end:?}");
+    let told = told(&case);
+    assert!(told.contains(r#""cleared":true"#), "{told}");
+}
