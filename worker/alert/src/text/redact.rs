@@ -129,9 +129,12 @@ pub(super) fn known(text: &str) -> Vec<Known> {
     found
 }
 
+/// How many times over a text is read for what stands inside of harmless values; each such value may reach to its end.
+const MOST_AGAIN: usize = 4;
+
 /// The secrets of one kind.
 fn find(text: &str, pattern: &Regex, order: usize, found: &mut Vec<Known>) {
-    let mut from = 0;
+    let (mut from, mut again) = (0, 0);
     while let Some(captures) = pattern.captures_at(text, from) {
         let Some(whole) = captures.get(0) else { return };
         // Of several groups, one for each way of writing, one took part.
@@ -142,8 +145,12 @@ fn find(text: &str, pattern: &Regex, order: usize, found: &mut Vec<Known>) {
             continue;
         }
         if is_harmless(secret.as_str()) {
-            // What is in quotes may hold another one.
-            from = group.map_or(from, |group| group.start());
+            // What is in quotes may hold another one. Where nothing stands before it, the same would be found again.
+            let inner = group.filter(|group| group.start() > whole.start());
+            if let Some(inner) = inner.filter(|_| again <= MOST_AGAIN * text.len()) {
+                again += inner.len();
+                from = inner.start();
+            }
             continue;
         }
         found.push(Known {

@@ -171,6 +171,17 @@ fn a21_a_secret_behind_an_escape_goes() {
     }
 }
 
+/// Each would be read to its end, were it read again for what is inside of all before it.
+#[test]
+fn a21_harmless_values_that_reach_far_are_not_read_again_for_each() {
+    let harmless = "Cookie: arn:aws:x ".repeat(20_000);
+    let text = format!("{harmless}\nAuthorization: Bearer {}", noise(40));
+    let (clean, count) = redact(&text);
+    let rest = clean.strip_prefix(&harmless);
+    assert_eq!(rest, Some("\nAuthorization: [redacted:bearer_token]"));
+    assert_eq!(count, 1);
+}
+
 #[test]
 fn a21_what_only_looks_like_a_secret_stays() {
     for text in [
