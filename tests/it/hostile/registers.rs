@@ -48,8 +48,8 @@ impl PastCases for Past {
         }])
     }
 
-    async fn decided(&self, query: &PastQuery) -> Result<Vec<PersonDecision>, String> {
-        Ok(vec![PersonDecision {
+    async fn decided(&self, query: &PastQuery) -> Result<Option<PersonDecision>, String> {
+        Ok(Some(PersonDecision {
             case_id: "other".to_owned(),
             verdict: Verdict::FalsePositive,
             by: "ana".to_owned(),
@@ -61,7 +61,7 @@ impl PastCases for Past {
                 Indicator::new(IndicatorKind::Principal, "other-role", Role::Actor),
             ],
             first_seen: None,
-        }])
+        }))
     }
 }
 

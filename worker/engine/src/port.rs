@@ -182,6 +182,8 @@ pub struct PastQuery {
     pub account: Option<String>,
     /// Values to share; only these are compared.
     pub indicators: Vec<Indicator>,
+    /// All who act in its alert: what people decided about others is left out.
+    pub actors: Vec<Indicator>,
     /// No case opened before this.
     pub since: Option<DateTime<Utc>>,
     /// How many at the most.
@@ -255,14 +257,14 @@ pub trait PastCases: Send + Sync {
     /// When the store cannot be read, in words.
     async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String>;
 
-    /// What people decided over cases of the account, that of the case itself included, the newest first. None where
-    /// nobody is asked.
+    /// What a person decided last over a case of the account and finding type in which one of the actors acts; the case
+    /// itself counts. None: nobody has decided, or is asked.
     ///
     /// # Errors
     ///
     /// When the store cannot be read, in words.
-    async fn decided(&self, _query: &PastQuery) -> Result<Vec<PersonDecision>, String> {
-        Ok(Vec::new())
+    async fn decided(&self, _query: &PastQuery) -> Result<Option<PersonDecision>, String> {
+        Ok(None)
     }
 }
 

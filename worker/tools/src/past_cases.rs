@@ -128,6 +128,7 @@ impl PastCasesTool {
             kind: alert.kind.clone(),
             account: alert.account.clone(),
             indicators,
+            actors: alert.with_role(Role::Actor).cloned().collect(),
             since: context
                 .now
                 .checked_sub_signed(Duration::days(i64::from(self.days))),
@@ -154,12 +155,14 @@ impl Tool for PastCasesTool {
             .await
             .map_err(|error| unavailable(format!("earlier cases cannot be read: {error}")))?;
         cases.truncate(self.limit);
-        let decisions =
+        let decision =
             self.past.decided(&query).await.map_err(|error| {
                 unavailable(format!("people's verdicts cannot be read: {error}"))
             })?;
         let mut output = answer(&query, &cases);
-        output.exonerations = decided::exonerations(&decisions, &context.alert);
+        if let Some(decision) = decision {
+            output.exonerations = decided::exonerations(&decision, &context.alert);
+        }
         Ok(output)
     }
 

@@ -1,6 +1,6 @@
 //! What people say of cases, and what follows from it in the store.
 
-use nightshift_alert::Content;
+use nightshift_alert::{Content, Indicator, IndicatorKind, Role, Severity, TraceContext};
 use nightshift_engine::PastQuery;
 use nightshift_pipeline::{Change, NewPersonVerdict};
 
@@ -11,6 +11,10 @@ on_both_stores! {
     the_newest_verdict_of_a_person_counts
     f16_what_a_person_says_is_noted_once_though_its_answer_was_lost
     decisions_carry_what_they_are_compared_by_and_no_words
+    what_people_decided_about_anything_else_is_not_found
+    of_all_decisions_about_an_actor_the_newest_counts
+    a_decision_is_found_by_the_account_of_what_was_judged
+    the_trace_of_a_revision_is_that_of_its_own_message
     a_disputed_case_is_triaged_again_when_anything_changes
 }
 
@@ -81,18 +85,13 @@ async fn decisions_carry_what_they_are_compared_by_and_no_words(fixture: Fixture
     let claimed = fixture.claim().await;
     conclude_as(store, &claimed, Verdict::Inconclusive).await;
     let alert = &claimed.alert;
-    assert_eq!(
-        store.decided(&query(alert)).await.unwrap(),
-        [],
-        "a machine's"
-    );
+    let machines = store.decided(&query(alert)).await.unwrap();
+    assert_eq!(machines, None, "a machine's");
     for (verdict, second) in [(Verdict::TruePositive, 5), (Verdict::FalsePositive, 6)] {
         let said = says(Some(verdict), second);
         store.add_verdict(&id, said).await.unwrap();
     }
-    let decisions = store.decided(&query(alert)).await.unwrap();
-    assert_eq!(decisions.len(), 1, "the newest of the case");
-    let decision = &decisions[0];
+    let decision = store.decided(&query(alert)).await.unwrap().unwrap();
     assert_eq!(decision.verdict, Verdict::FalsePositive);
     assert_eq!((decision.at, decision.by.as_str()), (at(6), "ana"));
     assert_eq!(
@@ -101,13 +100,148 @@ async fn decisions_carry_what_they_are_compared_by_and_no_words(fixture: Fixture
     );
     assert!(!decision.actors.is_empty());
     assert!(!format!("{decision:?}").contains("yearly"));
-    for account in [None, Some("999988887777".to_owned())] {
-        let other = PastQuery {
-            account,
-            ..query(alert)
-        };
-        assert_eq!(store.decided(&other).await.unwrap(), []);
+}
+
+async fn what_people_decided_about_anything_else_is_not_found(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.accept(THEFT).await).0;
+    let claimed = fixture.claim().await;
+    conclude(store, &claimed).await;
+    let said = says(Some(Verdict::FalsePositive), 5);
+    store.add_verdict(&id, said).await.unwrap();
+    let asked = || query(&claimed.alert);
+    assert!(store.decided(&asked()).await.unwrap().is_some());
+    let nobody = Indicator::new(IndicatorKind::Ip, "198.51.100.250", Role::Actor);
+    for (what, other) in [
+        (
+            "no account",
+            PastQuery {
+                account: None,
+                ..asked()
+            },
+        ),
+        (
+            "another account",
+            PastQuery {
+                account: Some("999988887777".into()),
+                ..asked()
+            },
+        ),
+        (
+            "another type",
+            PastQuery {
+                kind: "Recon:EC2/Portscan".into(),
+                ..asked()
+            },
+        ),
+        (
+            "nobody acts",
+            PastQuery {
+                actors: Vec::new(),
+                ..asked()
+            },
+        ),
+        (
+            "others act",
+            PastQuery {
+                actors: vec![nobody],
+                ..asked()
+            },
+        ),
+    ] {
+        assert_eq!(store.decided(&other).await.unwrap(), None, "{what}");
     }
+}
+
+/// The case of an alert like this one, triaged to its end.
+async fn triaged(fixture: &Fixture, id: &str, change: impl Fn(&mut Alert)) -> String {
+    let mut batch = arrivals(THEFT);
+    let alert = Arc::make_mut(&mut batch[0].alert);
+    alert.key.id = id.into();
+    change(alert);
+    let id = case_of(&fixture.take(batch.remove(0)).await).0;
+    conclude(&fixture.store, &fixture.claim().await).await;
+    id
+}
+
+/// What makes it worth another triage.
+fn worse(alert: &mut Alert) {
+    alert.severity = Severity::Critical;
+    alert.content = Content("worse".into());
+}
+
+async fn of_all_decisions_about_an_actor_the_newest_counts(fixture: Fixture) {
+    let store = &fixture.store;
+    let mut ids = vec![triaged(&fixture, "0", |_| ()).await];
+    // It has who acts among its values still, and what is judged of it has not.
+    fixture.put("alerts", "alert", "indicators", "[]").await;
+    ids.push(triaged(&fixture, "1", |_| ()).await);
+    ids.push(triaged(&fixture, "2", |_| ()).await);
+    let another = |alert: &mut Alert| alert.kind = "Recon:EC2/Portscan".into();
+    ids.push(triaged(&fixture, "3", another).await);
+    let alert = arrivals(THEFT).remove(0).alert;
+    let mut asked = query(&alert);
+    // One of them is enough, among others.
+    asked.actors.truncate(1);
+    let nobody = Indicator::new(IndicatorKind::Ip, "198.51.100.250", Role::Actor);
+    asked.actors.insert(0, nobody);
+    for (case, verdict, second, newest) in [
+        (1, Verdict::BenignTruePositive, 5, 1),
+        (2, Verdict::TruePositive, 7, 2),
+        (0, Verdict::FalsePositive, 8, 2),
+        (3, Verdict::FalsePositive, 9, 2),
+        // What was clicked before and came late.
+        (1, Verdict::FalsePositive, 6, 2),
+        (1, Verdict::FalsePositive, 10, 1),
+    ] {
+        let said = says(Some(verdict), second);
+        store.add_verdict(&ids[case], said).await.unwrap();
+        let decision = store.decided(&asked).await.unwrap().unwrap();
+        assert_eq!(decision.case_id, ids[newest], "{second}");
+    }
+}
+
+async fn a_decision_is_found_by_the_account_of_what_was_judged(fixture: Fixture) {
+    let store = &fixture.store;
+    let told = |alert: &mut Alert| alert.account = Some("told".into());
+    let benign = triaged(&fixture, "0", told).await;
+    // The first message of the other one named no account.
+    triaged(&fixture, "1", |alert| alert.account = None).await;
+    let later = |alert: &mut Alert| {
+        told(alert);
+        worse(alert);
+    };
+    let bad = triaged(&fixture, "1", later).await;
+    for (case, verdict, second) in [
+        (&benign, Verdict::BenignTruePositive, 5),
+        (&bad, Verdict::TruePositive, 6),
+    ] {
+        let said = says(Some(verdict), second);
+        store.add_verdict(case, said).await.unwrap();
+    }
+    let mut alert = Alert::clone(&arrivals(THEFT).remove(0).alert);
+    told(&mut alert);
+    let decision = store.decided(&query(&alert)).await.unwrap().unwrap();
+    assert_eq!(decision.case_id, bad);
+}
+
+async fn the_trace_of_a_revision_is_that_of_its_own_message(fixture: Fixture) {
+    const FIRST: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const SECOND: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let came = |from| TraceContext::parse(from, None);
+    let first = |alert: &mut Alert| alert.trace = came(FIRST);
+    let id = CaseId(triaged(&fixture, "0", first).await);
+    let again = |alert: &mut Alert| {
+        worse(alert);
+        alert.trace = came(SECOND);
+    };
+    triaged(&fixture, "0", again).await;
+    for (revision, from) in [(1, FIRST), (2, SECOND)] {
+        let trace = fixture.store.came_with(&id, revision).await.unwrap();
+        assert_eq!(trace, came(from));
+    }
+    let gone = fixture.store.came_with(&id, 3).await;
+    assert!(matches!(gone, Err(StoreError::NoSuchCase(_))), "{gone:?}");
 }
 
 async fn a_disputed_case_is_triaged_again_when_anything_changes(fixture: Fixture) {

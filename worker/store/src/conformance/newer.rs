@@ -20,7 +20,7 @@ on_both_stores! {
 
 impl Fixture {
     /// Puts a value, as JSON, where another version writes it: in this field of a column of JSON.
-    async fn put(&self, table: &str, column: &str, field: &str, value: &str) {
+    pub(super) async fn put(&self, table: &str, column: &str, field: &str, value: &str) {
         let changed = if self.is_sqlite() {
             format!("json_set({column}, '$.{field}', json('{value}'))")
         } else {

@@ -1,5 +1,6 @@
 //! Reading: lists, one case, earlier cases.
 
+use nightshift_alert::Role;
 use nightshift_engine::PastQuery;
 
 use super::*;
@@ -19,6 +20,7 @@ pub(super) fn query(alert: &Alert) -> PastQuery {
         kind: alert.kind.clone(),
         account: alert.account.clone(),
         indicators: alert.indicators.clone(),
+        actors: alert.with_role(Role::Actor).cloned().collect(),
         since: None,
         limit: 20,
     }

@@ -104,11 +104,12 @@ impl Connect for Connector {
     }
 }
 
-/// The limits of a session. Said, not sent as startup options: poolers in front of a server refuse those.
+/// The limits of a session. Said, not sent as startup options: poolers in front of a server refuse those. No statement here
+/// is worth compiling: the planner, by what it expects of the longest tables, would spend tens of milliseconds on that.
 fn greeting(waits: Waits) -> String {
     format!(
         "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
-         SET timezone = 'UTC'",
+         SET timezone = 'UTC'; SET jit = off",
         waits.statement.as_millis(),
         waits.lock.as_millis(),
         // A worker that is frozen within a transaction holds up nobody for as long as they wait for a lock.

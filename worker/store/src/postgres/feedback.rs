@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use nightshift_alert::{Alert, Role};
-use nightshift_engine::PersonDecision;
+use nightshift_engine::{PastQuery, PersonDecision};
 use nightshift_pipeline::{
     Act, ActKind, CaseId, CaseStatus, Decided, Desk, Feedback, NewPersonVerdict, PersonVerdict,
     StoreError,
@@ -25,10 +25,22 @@ const OF_CASE: &str = "SELECT decided_at, decided_by, revision, verdict, agreed,
      WHERE case_id = $1 ORDER BY id DESC";
 /// The revision that is over: one that waits or runs has no verdict yet.
 const CONCLUDED: &str = "SELECT max(revision) FROM conclusions WHERE case_id = $1";
-const DECISIONS: &str = "SELECT v.case_id, v.verdict, v.decided_by, v.decided_at, a.alert::text FROM person_verdicts v \
-     JOIN cases c ON c.id = v.case_id JOIN alerts a ON a.case_id = v.case_id AND a.revision = v.revision \
-     WHERE c.account = $1 AND v.id = (SELECT max(id) FROM person_verdicts WHERE case_id = v.case_id) \
-     ORDER BY v.id DESC LIMIT $2";
+/// Alerts are large. They are read one after the other, down to the first in which one of these acts, and only of cases in
+/// which one of them acts at all.
+pub(super) const DECIDED: &str = "SELECT v.case_id, v.verdict, v.decided_by, v.decided_at, a.alert::text FROM ( \
+         SELECT * FROM person_verdicts AS one WHERE account = $1 AND type = $2 \
+             AND id = (SELECT max(id) FROM person_verdicts WHERE case_id = one.case_id) \
+         ORDER BY decided_at DESC, id DESC LIMIT $3) AS v \
+     JOIN alerts a ON a.case_id = v.case_id AND a.revision = v.revision \
+     WHERE CASE WHEN EXISTS (SELECT FROM indicators i JOIN unnest($4::text[], $5::text[]) AS actor (type, value) \
+                 ON i.type = actor.type AND i.value = actor.value \
+             WHERE i.case_id = v.case_id AND i.role = 'actor') \
+         THEN EXISTS (SELECT FROM jsonb_array_elements(a.alert -> 'indicators') AS i \
+                 JOIN unnest($4::text[], $5::text[]) AS actor (type, value) \
+                 ON i ->> 'type' = actor.type AND i ->> 'value' = actor.value \
+             WHERE i ->> 'role' = 'actor') \
+         ELSE false END \
+     ORDER BY v.decided_at DESC, v.id DESC LIMIT 1";
 
 #[async_trait]
 impl Feedback for PostgresStore {
@@ -128,28 +140,34 @@ pub(super) async fn of_case(session: &Session, id: &str) -> Result<Vec<PersonVer
         .collect()
 }
 
-/// What people decided over cases of this account, the newest first: each with the actors that its alert named.
-pub(super) async fn decisions(
+/// What a person decided last over a case of this account and of the type that asks, in which one of the actors acts.
+pub(super) async fn decided(
     session: &Session,
     account: &str,
-) -> Result<Vec<PersonDecision>, Failure> {
-    let rows = session
-        .rows(DECISIONS, [&text(account), &MOST_DECISIONS])
+    query: &PastQuery,
+) -> Result<Option<PersonDecision>, Failure> {
+    let (kinds, values): (Vec<_>, Vec<_>) = query
+        .actors
+        .iter()
+        .map(|one| (one.kind.as_str(), text(&one.value)))
+        .unzip();
+    let (account, kind) = (text(account), text(&query.kind));
+    let row = session
+        .row(DECIDED, [&account, &kind, &MOST_DECISIONS, &kinds, &values])
         .await?;
-    rows.iter()
-        .map(|row| {
-            let case_id: String = row.try_get(0)?;
-            let alert: Alert = parse(&case_id, row.try_get(4)?)?;
-            Ok(PersonDecision {
-                actors: alert.with_role(Role::Actor).cloned().collect(),
-                first_seen: alert.times.window().map(|(first, _)| first),
-                kind: alert.kind,
-                account: alert.account,
-                case_id,
-                verdict: get_verdict(row, 1)?,
-                by: row.try_get(2)?,
-                at: row.try_get(3)?,
-            })
-        })
-        .collect()
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let case_id: String = row.try_get(0)?;
+    let alert: Alert = parse(&case_id, row.try_get(4)?)?;
+    Ok(Some(PersonDecision {
+        actors: alert.with_role(Role::Actor).cloned().collect(),
+        first_seen: alert.times.window().map(|(first, _)| first),
+        kind: alert.kind,
+        account: alert.account,
+        case_id,
+        verdict: get_verdict(&row, 1)?,
+        by: row.try_get(2)?,
+        at: row.try_get(3)?,
+    }))
 }

@@ -2,12 +2,13 @@
 
 use async_trait::async_trait;
 use nightshift_alert::{Alert, Role};
-use nightshift_engine::{PersonDecision, Verdict};
+use nightshift_engine::{PastQuery, PersonDecision, Verdict};
 use nightshift_pipeline::{
     Act, ActKind, CaseId, CaseStatus, Decided, Desk, Feedback, NewPersonVerdict, PersonVerdict,
     StoreError,
 };
 use rusqlite::{Connection, Error, Row, params};
+use serde_json::Value;
 
 use super::SqliteStore;
 use super::row::{get_time, get_verdict, time, to_verdict};
@@ -27,10 +28,20 @@ const NEWEST: &str =
     "SELECT verdict FROM person_verdicts WHERE case_id = ?1 ORDER BY id DESC LIMIT 1";
 /// The revision that is over: one that waits or runs has no verdict yet.
 const CONCLUDED: &str = "SELECT max(revision) FROM conclusions WHERE case_id = ?1";
-const DECISIONS: &str = "SELECT v.case_id, v.revision, v.verdict, v.decided_by, v.decided_at FROM person_verdicts v \
-     JOIN cases c ON c.id = v.case_id \
-     WHERE c.account = ?1 AND v.id = (SELECT max(id) FROM person_verdicts WHERE case_id = v.case_id) \
-     ORDER BY v.id DESC LIMIT ?2";
+/// Alerts are large. They are read one after the other, down to the first in which one of these acts, and only of cases in
+/// which one of them acts at all.
+pub(super) const DECIDED: &str = "SELECT v.case_id, v.revision, v.verdict, v.decided_by, v.decided_at FROM ( \
+         SELECT * FROM person_verdicts AS one WHERE account = ?1 AND type = ?2 \
+             AND id = (SELECT max(id) FROM person_verdicts WHERE case_id = one.case_id) \
+         ORDER BY decided_at DESC, id DESC LIMIT ?3) AS v \
+     JOIN alerts a ON a.case_id = v.case_id AND a.revision = v.revision \
+     WHERE EXISTS (SELECT 1 FROM indicators i JOIN json_each(?4) AS actor \
+             ON i.type = actor.value ->> 0 AND i.value = actor.value ->> 1 \
+         WHERE i.case_id = v.case_id AND i.role = 'actor') \
+     AND EXISTS (SELECT 1 FROM json_each(a.alert, '$.indicators') AS i JOIN json_each(?4) AS actor \
+             ON i.value ->> 'type' = actor.value ->> 0 AND i.value ->> 'value' = actor.value ->> 1 \
+         WHERE i.value ->> 'role' = 'actor') \
+     ORDER BY v.decided_at DESC, v.id DESC LIMIT 1";
 
 #[async_trait]
 impl Feedback for SqliteStore {
@@ -137,37 +148,30 @@ pub(super) fn newest(connection: &Connection, id: &str) -> Result<Option<Verdict
     Ok(to_verdict(word.as_deref()))
 }
 
-/// What people decided over cases of this account, the newest first: each with the actors that its alert named.
-pub(super) fn decisions(
+/// What a person decided last over a case of this account and of the type that asks, in which one of the actors acts.
+pub(super) fn decided(
     connection: &Connection,
     account: &str,
-) -> Result<Vec<PersonDecision>, Failure> {
-    let mut statement = connection.prepare_cached(DECISIONS)?;
-    let rows = statement.query_map(params![account, MOST_DECISIONS], |row| {
-        let (case_id, revision): (String, u32) = (row.get(0)?, row.get(1)?);
-        let by: String = row.get(3)?;
-        Ok((
-            case_id,
-            revision,
-            get_verdict(row, 2)?,
-            by,
-            get_time(row, 4)?,
-        ))
-    })?;
-    let mut decisions = Vec::new();
-    for row in rows {
-        let (case_id, revision, verdict, by, at) = row?;
-        let alert: Alert = read::alert(connection, &case_id, revision)?;
-        decisions.push(PersonDecision {
-            actors: alert.with_role(Role::Actor).cloned().collect(),
-            first_seen: alert.times.window().map(|(first, _)| first),
-            kind: alert.kind,
-            account: alert.account,
-            case_id,
-            verdict,
-            by,
-            at,
-        });
-    }
-    Ok(decisions)
+    query: &PastQuery,
+) -> Result<Option<PersonDecision>, Failure> {
+    let actors = query.actors.iter();
+    let actors: Value = actors.map(|one| [one.kind.as_str(), &one.value]).collect();
+    let mut statement = connection.prepare_cached(DECIDED)?;
+    let params = params![account, query.kind, MOST_DECISIONS, actors.to_string()];
+    let mut rows = statement.query(params)?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let (case_id, revision): (String, u32) = (row.get(0)?, row.get(1)?);
+    let alert: Alert = read::alert(connection, &case_id, revision)?;
+    Ok(Some(PersonDecision {
+        actors: alert.with_role(Role::Actor).cloned().collect(),
+        first_seen: alert.times.window().map(|(first, _)| first),
+        kind: alert.kind,
+        account: alert.account,
+        case_id,
+        verdict: get_verdict(row, 2)?,
+        by: row.get(3)?,
+        at: get_time(row, 4)?,
+    }))
 }

@@ -47,13 +47,14 @@ impl PastCases for SqliteStore {
             .map_err(|error| in_words(&error))
     }
 
-    async fn decided(&self, query: &PastQuery) -> Result<Vec<PersonDecision>, String> {
+    async fn decided(&self, query: &PastQuery) -> Result<Option<PersonDecision>, String> {
         let Some(account) = query.account.clone() else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
+        let query = query.clone();
         self.thread
             .run("look for what people decided", move |connection| {
-                feedback::decisions(connection, &account)
+                feedback::decided(connection, &account, &query)
             })
             .await
             .map_err(|error| in_words(&error))

@@ -226,6 +226,32 @@ async fn f32_what_an_earlier_version_stored_has_its_place_after_the_migration() 
     assert!(backlog.oldest_secs > 0.0, "it waits since it came");
 }
 
+#[tokio::test]
+async fn f32_what_people_decided_before_and_beside_the_migration_has_what_it_is_found_by() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = options(folder.path());
+    let mut connection = connect(&options.path).unwrap();
+    migrations::migrations::runner()
+        .set_target(refinery::Target::Version(24))
+        .run(&mut connection)
+        .unwrap();
+    let case = "INSERT INTO cases (id, key, feed, type, title, account, severity, content, status, revision, opened_at, touched_at)
+        VALUES ('a', 'k', 'guardduty', 't', 'title', '123456789012', 2, 'c', 'concluded', 1, '2026-03-02T00:00:00Z', '2026-03-02T00:00:00Z')";
+    connection.execute_batch(case).unwrap();
+    let alert = "INSERT INTO alerts (case_id, revision, source, received_at, alert)
+        VALUES ('a', 1, 's', '2026-03-02T00:00:00Z', '{\"account\": \"123456789012\", \"type\": \"Recon:EC2/Portscan\"}')";
+    connection.execute_batch(alert).unwrap();
+    // As a program of the version before says it, which goes on for a while.
+    let judged = "INSERT INTO person_verdicts (case_id, revision, decided_at, decided_by, verdict, agreed, note)
+        VALUES ('a', 1, '2026-03-02T00:00:00Z', 'ana', 'inconclusive', 1, '')";
+    connection.execute_batch(judged).unwrap();
+    SqliteStore::open(&options).unwrap();
+    connection.execute_batch(judged).unwrap();
+    let sql = "SELECT count(*) FROM person_verdicts WHERE account = '123456789012' AND type = 'Recon:EC2/Portscan'";
+    let found: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(found, 2);
+}
+
 /// What a statement looks at, of an empty database, in whatever order it asks.
 async fn plan(store: &SqliteStore, sql: String) -> String {
     let explain = move |connection: &Connection| {
@@ -264,6 +290,8 @@ async fn what_is_rare_is_found_without_the_rest() {
         let plan = plan(&store, list::sql(&filter)).await;
         assert!(plan.contains(index), "{plan}");
     }
+    let decided = plan(&store, feedback::DECIDED.to_owned()).await;
+    assert!(decided.contains("person_verdicts_alike"), "{decided}");
     let plan = plan(&store, digest::open()).await;
     assert!(plan.contains("cases_waiting_for_people"), "{plan}");
     assert!(!plan.contains("TEMP B-TREE"), "{plan}");

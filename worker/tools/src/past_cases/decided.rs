@@ -11,24 +11,13 @@ const KIND: &str = "person_verdict";
 /// How long a person's verdict clears.
 const DAYS: i64 = 90;
 
-/// The exonerations that people's decisions make for this alert: one for each of its actors, or none.
-pub(super) fn exonerations(decisions: &[PersonDecision], alert: &Alert) -> Vec<Exoneration> {
+/// The exonerations that a person's decision makes for this alert: one for each of its actors, or none. It is the newest about
+/// somebody who acts here: people change their minds.
+pub(super) fn exonerations(decision: &PersonDecision, alert: &Alert) -> Vec<Exoneration> {
     let actors: Vec<&Indicator> = alert.with_role(Role::Actor).collect();
-    let alike: Vec<&PersonDecision> = decisions
-        .iter()
-        .filter(|one| is_alike(one, alert))
-        .collect();
-    // Of the decisions about somebody who acts here the newest counts: people change their minds.
-    let newest = alike
-        .iter()
-        .filter(|one| actors.iter().any(|actor| is_actor_of(actor, one)))
-        .max_by_key(|one| one.at);
-    let Some(decision) = newest else {
-        return Vec::new();
-    };
     // One actor more, and it is another thing that somebody does.
     let is_all = actors.iter().all(|actor| is_actor_of(actor, decision));
-    if !decision.verdict.is_benign() || !is_all {
+    if !decision.verdict.is_benign() || !is_all || !is_alike(decision, alert) {
         return Vec::new();
     }
     actors

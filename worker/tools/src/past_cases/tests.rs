@@ -68,8 +68,20 @@ async fn the_question_is_made_of_the_alert() {
     let query = &asked[0];
     assert_eq!(query.case_id, "case-1");
     assert_eq!(query.key, "guardduty/444455556666/f1");
-    assert_eq!(query.indicators.len(), 6);
+    assert_eq!((query.indicators.len(), query.actors.len()), (6, 3));
     assert_eq!(query.since, Some(testing::at("2025-12-02T06:00:00Z")));
+}
+
+#[tokio::test]
+async fn of_many_values_some_are_compared_and_all_who_act_are_asked_about() {
+    let (tool, fake) = tool(Ok(Vec::new()));
+    let mut alert = testing::alert();
+    let many = (0..80)
+        .map(|one| Indicator::new(IndicatorKind::Ip, format!("198.51.100.{one}"), Role::Remote));
+    alert.indicators.splice(0..0, many);
+    testing::call_about(alert, &tool, json!({})).await.unwrap();
+    let asked = fake.asked.lock().unwrap();
+    assert_eq!((asked[0].indicators.len(), asked[0].actors.len()), (64, 3));
 }
 
 #[tokio::test]

@@ -34,6 +34,48 @@ async fn what_came_of_an_account_is_found_without_the_rest_of_the_ledger() {
 }
 
 #[tokio::test]
+async fn of_a_value_that_stands_in_many_cases_the_newest_are_read_and_no_more() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let sql = past::SIMILAR
+        .replace("$1", "'key'")
+        .replace("$2", "'id'")
+        .replace("$3", "20")
+        .replace("$4", "'{ip,domain}'")
+        .replace("$5", "'{198.51.100.1,mine.example}'")
+        .replace("$6", "50")
+        .replace("$7", "NULL");
+    let many = "INSERT INTO indicators (type, value, case_id, role) \
+        SELECT type, value, number::text, 'actor' FROM generate_series(1, 5000) AS number CROSS JOIN LATERAL ( \
+            VALUES ('ip', '198.51.100.1'), ('domain', number || '.example'), ('url', 'u'), ('principal', 'p'), ('file', 'f'), \
+                ('instance', 'i'), ('wallet', 'w'), ('email', 'e')) AS named (type, value)";
+    let sql = format!("{many}; ANALYZE indicators; EXPLAIN {sql}");
+    let plan = format!("{:?}", database.texts(&sql).await);
+    assert!(
+        plan.contains("Index Scan Backward using indicators_newest"),
+        "{plan}"
+    );
+    assert!(!plan.contains("i.noted_at DESC"), "{plan}");
+}
+
+#[tokio::test]
+async fn what_people_decided_about_the_same_is_found_without_the_cases_of_the_account() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let sql = feedback::DECIDED
+        .replace("$1", "'123456789012'")
+        .replace("$2", "'Recon:EC2/Portscan'")
+        .replace("$3", "500")
+        .replace("$4::text[]", "'{ip}'::text[]")
+        .replace("$5::text[]", "'{198.51.100.1}'::text[]");
+    let plan = plan(&database, &sql).await;
+    assert!(plan.contains("person_verdicts_alike"), "{plan}");
+    assert!(!plan.contains("on cases"), "{plan}");
+}
+
+#[tokio::test]
 async fn tables_whose_rows_change_at_every_turn_are_cleaned_early() {
     let Some(database) = TestDatabase::new().await else {
         return;
