@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
-use nightshift_alert::{Alert, Severity};
+use nightshift_alert::{Alert, Severity, TraceContext};
 use nightshift_engine::{Again, Conclusion, Event};
 
 use crate::{
@@ -388,6 +388,17 @@ pub trait Feedback: Send + Sync {
     ///
     /// [`StoreError::NoSuchCase`], or when the store cannot be written.
     async fn act(&self, id: &str, act: Act) -> Result<(CaseId, Desk), StoreError>;
+
+    /// The trace that the message of this revision came with, for the lines of the log that are about it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchCase`], or when the store cannot be read.
+    async fn came_with(
+        &self,
+        id: &CaseId,
+        revision: u32,
+    ) -> Result<Option<TraceContext>, StoreError>;
 
     /// What people decided, the oldest first: up to this many after this number.
     ///

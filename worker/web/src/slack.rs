@@ -22,15 +22,17 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use chrono::{DateTime, Utc};
+use nightshift_alert::CaseTrace;
 use nightshift_engine::{Clock, Meter};
 use nightshift_pipeline::{Cases, Feedback, Language, Mutes};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::time::timeout;
+use tracing::Span;
 
 use crate::body::Memory;
 use crate::told::NowAndThen;
-use payload::Payload;
+use payload::{Payload, Target};
 use seen::Seen;
 use signature::Signed;
 
@@ -180,6 +182,16 @@ impl Buttons {
         desks
             .filter(|desk| desk.signed(signed, body, &self.tells))
             .collect()
+    }
+
+    /// Lines of the log about this click get the trace of its case. Where the store does not answer, what is done there says
+    /// so.
+    async fn trace(&self, target: &Target, click: &Span) {
+        let came_with = self.slack.feedback.came_with(&target.case, target.revision);
+        if let Ok(from) = came_with.await {
+            let trace = CaseTrace::of(&target.case.0, target.revision, from.as_ref());
+            click.record("trace.id", trace.trace_id.to_string());
+        }
     }
 
     /// Shows a line to the one who clicked. That it cannot be shown is told to the log alone: what was done is done.

@@ -1,7 +1,7 @@
 //! What people decided over cases.
 
 use async_trait::async_trait;
-use nightshift_alert::{Alert, Role};
+use nightshift_alert::{Alert, Role, TraceContext};
 use nightshift_engine::{PastQuery, PersonDecision};
 use nightshift_pipeline::{
     Act, ActKind, CaseId, CaseStatus, Decided, Desk, Feedback, NewPersonVerdict, PersonVerdict,
@@ -11,7 +11,7 @@ use nightshift_pipeline::{
 use super::database::Session;
 use super::failure::Failure;
 use super::read;
-use super::row::{get_revision, get_verdict, parse, text};
+use super::row::{get_revision, get_verdict, parse, revision as to_revision, text};
 use super::{PostgresStore, desk};
 
 /// Most decisions that are looked at, the newest ones.
@@ -60,6 +60,19 @@ impl Feedback for PostgresStore {
         let act = &act;
         self.look("note what a person did", |session| async move {
             desk::add(&session, id, act).await
+        })
+        .await
+    }
+
+    async fn came_with(
+        &self,
+        id: &CaseId,
+        revision: u32,
+    ) -> Result<Option<TraceContext>, StoreError> {
+        self.look("read the alert of a case", |session| async move {
+            Ok(read::alert(&session, &id.0, to_revision(revision))
+                .await?
+                .trace)
         })
         .await
     }

@@ -81,7 +81,7 @@ pub(super) async fn find(session: &Session, id: &str) -> Result<CaseRow, Failure
     }
 }
 
-async fn alert(session: &Session, id: &str, revision: i32) -> Result<Alert, Failure> {
+pub(super) async fn alert(session: &Session, id: &str, revision: i32) -> Result<Alert, Failure> {
     let row = session.row(ALERT, [&id, &revision]).await?;
     let row = row.ok_or_else(|| Failure::NoSuchCase(id.to_owned()))?;
     parse(id, row.try_get(0)?)

@@ -1,7 +1,7 @@
 //! What people decided over cases.
 
 use async_trait::async_trait;
-use nightshift_alert::{Alert, Role};
+use nightshift_alert::{Alert, Role, TraceContext};
 use nightshift_engine::{PastQuery, PersonDecision, Verdict};
 use nightshift_pipeline::{
     Act, ActKind, CaseId, CaseStatus, Decided, Desk, Feedback, NewPersonVerdict, PersonVerdict,
@@ -68,6 +68,19 @@ impl Feedback for SqliteStore {
             .await?;
         self.bell.ring();
         Ok(noted)
+    }
+
+    async fn came_with(
+        &self,
+        id: &CaseId,
+        revision: u32,
+    ) -> Result<Option<TraceContext>, StoreError> {
+        let id = id.0.clone();
+        self.thread
+            .run("read the alert of a case", move |connection| {
+                Ok(read::alert(connection, &id, revision)?.trace)
+            })
+            .await
     }
 
     async fn verdicts_after(&self, after: i64, most: usize) -> Result<Vec<Decided>, StoreError> {

@@ -98,7 +98,9 @@ pub(super) fn alert_text(
     revision: u32,
 ) -> Result<String, Failure> {
     let mut alert = connection.prepare_cached(ALERT)?;
-    Ok(alert.query_row(params![id, revision], |row| row.get(0))?)
+    let text = alert.query_row(params![id, revision], |row| row.get(0));
+    text.optional()?
+        .ok_or_else(|| Failure::NoSuchCase(id.to_owned()))
 }
 
 /// The journal of a revision.

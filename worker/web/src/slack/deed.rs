@@ -43,8 +43,13 @@ impl Buttons {
         };
         let by = person::name(&clicked.user);
         let who = Who { by, at, language };
+        let span = target.span();
         let work = async {
-            let done = timeout(STORE, self.deed(button, &target, &who, channel)).await;
+            let done = timeout(STORE, async {
+                self.trace(&target, &span).await;
+                self.deed(button, &target, &who, channel).await
+            });
+            let done = done.await;
             match words::outcome(language, done) {
                 Answer::Say(text) => self.tell(desk, channel, user, &text).await,
                 Answer::Open(view) => {
@@ -54,7 +59,7 @@ impl Buttons {
                 }
             }
         };
-        work.instrument(target.span()).await;
+        work.instrument(span.clone()).await;
     }
 
     async fn deed(

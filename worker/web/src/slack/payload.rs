@@ -6,6 +6,7 @@ use std::fmt;
 
 use nightshift_pipeline::CaseId;
 use serde::{Deserialize, Serialize};
+use tracing::field::Empty;
 use tracing::{Span, error_span};
 use url::form_urlencoded;
 
@@ -196,9 +197,10 @@ impl Target {
         })
     }
 
-    /// What lines of the log stand in that are about this case.
+    /// What lines of the log stand in that are about this case. Its trace is noted when it is known.
     pub(super) fn span(&self) -> Span {
-        error_span!("click", case.id = %self.case, case.revision = self.revision)
+        let revision = self.revision;
+        error_span!("click", case.id = %self.case, case.revision = revision, trace.id = Empty)
     }
 }
 

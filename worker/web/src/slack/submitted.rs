@@ -57,8 +57,10 @@ impl Buttons {
         }
         let by = person::name(&form.user);
         let who = Who { by, at, language };
+        let span = target.span();
         let work = async {
             let done = timeout(STORE, async {
+                self.trace(&target, &span).await;
                 if field == VERDICT {
                     self.disagreed(&target, &who, &form.view).await
                 } else {
@@ -74,7 +76,7 @@ impl Buttons {
             self.tell(desk, &about.channel, &form.user.id, &text).await;
             Ok(())
         };
-        work.instrument(target.span()).await
+        work.instrument(span.clone()).await
     }
 
     async fn disagreed(

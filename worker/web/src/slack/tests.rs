@@ -2,6 +2,7 @@
 
 mod clicks;
 mod hostile;
+mod logged;
 mod modals;
 mod refused;
 mod replayed;

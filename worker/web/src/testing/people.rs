@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use nightshift_alert::TraceContext;
 use nightshift_pipeline::{
     Act, CaseId, Decided, Desk, Feedback, Mute, MutePreview, MuteRow, Mutes, NewMute,
     NewPersonVerdict, PersonVerdict, StoreError,
@@ -43,6 +44,10 @@ impl Feedback for Store {
             row.id.clone(),
             Desk::of(of_case.map(|(_, act)| act.clone()).collect()),
         ))
+    }
+
+    async fn came_with(&self, id: &CaseId, _: u32) -> Result<Option<TraceContext>, StoreError> {
+        Ok(self.found(&id.0)?.alert.trace)
     }
 
     async fn verdicts_after(&self, _: i64, _: usize) -> Result<Vec<Decided>, StoreError> {

@@ -1,0 +1,79 @@
+//! What the log tells of a click.
+
+use std::fmt::{Debug, Write as _};
+
+use nightshift_alert::{CaseTrace, TraceContext};
+use tracing::field::Field;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use super::*;
+
+/// The fields of the click that is under way, and those that each line stood in.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<(String, Vec<String>)>>);
+
+impl Lines {
+    fn field(&self) -> impl FnMut(&Field, &dyn Debug) {
+        |field, value| write!(self.0.lock().unwrap().0, "{field}={value:?} ").unwrap()
+    }
+}
+
+impl Subscriber for Lines {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("nightshift")
+    }
+
+    fn new_span(&self, click: &Attributes<'_>) -> Id {
+        click.record(&mut self.field());
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, values: &Record<'_>) {
+        values.record(&mut self.field());
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {
+        let mut known = self.0.lock().unwrap();
+        let fields = known.0.clone();
+        known.1.push(fields);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[tokio::test]
+async fn a_line_about_a_click_names_the_case_and_the_trace_that_its_message_came_with() {
+    const CAME_WITH: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let own = CaseTrace::of("k3f9-x2mq-7d1w", 1, None)
+        .trace_id
+        .to_string();
+    for (from, trace) in [
+        (None, own.as_str()),
+        (Some(CAME_WITH), "4bf92f3577b34da6a3ce929d0e0e4736"),
+    ] {
+        let mut case = view(Some(report()));
+        case.alert.trace = from.and_then(|from| TraceContext::parse(from, None));
+        let away = Shown {
+            is_away: true,
+            ..Shown::default()
+        };
+        let desks = vec![desk("soc", "C1", "U1", secret(SECRET))];
+        let room = Room::with(Store::of(vec![case]), away, desks);
+        let lines = Lines::default();
+        let _told = tracing::subscriber::set_default(lines.clone());
+        let click = click("nightshift:disagree", VALUE, "U1");
+        assert_eq!(room.post(&click).await.status, 200);
+        let told = lines.0.lock().unwrap().1.clone();
+        assert_eq!(
+            told,
+            [format!(
+                "case.id=k3f9-x2mq-7d1w case.revision=1 trace.id={trace:?} "
+            )]
+        );
+    }
+}
