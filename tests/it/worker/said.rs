@@ -25,6 +25,26 @@ fn each_line_is_json_where_the_log_is() {
 }
 
 #[test]
+fn why_it_ends_is_json_too_where_the_log_is() {
+    let place = place("[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"other\"\n");
+    let ends = |format: &str| {
+        change(&place, "\"text\"", format);
+        let ran = place.run(&["worker"]).unwrap();
+        assert_eq!(ran.code, Some(64), "{ran:?}");
+        ran.stderr.lines().last().unwrap().to_owned()
+    };
+    let words = "two [[source]] are called \"drop\"";
+    let told = ends("\"text\"");
+    assert!(
+        told.starts_with("error: ") && told.contains(words),
+        "{told}"
+    );
+    let told: Value = serde_json::from_str(&ends("\"json\"")).unwrap();
+    assert_eq!(told["level"], "ERROR");
+    assert!(told["message"].as_str().unwrap().contains(words), "{told}");
+}
+
+#[test]
 fn a_worker_that_takes_nothing_does_not_say_where_alerts_are_posted() {
     let mut place = place(POSTED);
     place.set("INTAKE_TOKEN", "0123456789abcdef-intake");

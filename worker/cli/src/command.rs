@@ -82,7 +82,14 @@ async fn carry_out(
         }
         Command::Tools(command) => tools::run(&loaded, &command).await,
         Command::Doctor(options) => doctor::run(&loaded, &options).await,
-        Command::Worker(options) => Box::pin(worker::run(loaded, &options, telemetry)).await,
+        Command::Worker(options) => {
+            let ended = Box::pin(worker::run(loaded, &options, telemetry)).await;
+            // Whoever reads its log by machine reads why it ended too.
+            ended.map_err(|exit| match telemetry.is_json() {
+                true => exit.logged(),
+                false => exit,
+            })
+        }
         Command::Migrate(json) => migrate::run(&App::build(&loaded).await?, json).await,
     }
 }

@@ -15,8 +15,8 @@ pub(crate) enum Exit {
     Config(anyhow::Error),
     /// Whoever read our output went away: 0, like every filter.
     Closed,
-    /// It was said already: 1.
-    Said,
+    /// It was said already: this code.
+    Said(u8),
 }
 
 impl Exit {
@@ -27,22 +27,35 @@ impl Exit {
 
     /// Says it on standard error, and gives the code.
     pub(crate) fn report(self) -> ExitCode {
-        let code = match self {
+        if !matches!(self, Self::Closed | Self::Said(_)) {
+            crate::output::say(&format!("error: {}", self.words()));
+        }
+        ExitCode::from(self.code())
+    }
+
+    /// The same as a line of the log; what is left of it is the code.
+    pub(crate) fn logged(self) -> Self {
+        if !matches!(self, Self::Closed | Self::Said(_)) {
+            crate::logs::error(&self.words());
+        }
+        Self::Said(self.code())
+    }
+
+    fn code(&self) -> u8 {
+        match self {
             Self::Failed(_) => 1,
             Self::Usage(_) => 2,
             Self::Config(_) => 64,
-            Self::Closed => return ExitCode::SUCCESS,
-            Self::Said => return ExitCode::from(1),
-        };
-        crate::output::say(&format!("error: {}", self.words()));
-        ExitCode::from(code)
+            Self::Closed => 0,
+            Self::Said(code) => *code,
+        }
     }
 
     /// What is wrong, with its causes.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Failed(error) | Self::Usage(error) | Self::Config(error) => format!("{error:#}"),
-            Self::Closed | Self::Said => String::new(),
+            Self::Closed | Self::Said(_) => String::new(),
         }
     }
 }
@@ -54,7 +67,7 @@ impl std::fmt::Display for Exit {
                 write!(out, "{error:#}")
             }
             Self::Closed => out.write_str("whoever read the output went away"),
-            Self::Said => out.write_str("it was said already"),
+            Self::Said(_) => out.write_str("it was said already"),
         }
     }
 }

@@ -58,6 +58,11 @@ impl Log {
         Self { filter, is_json }
     }
 
+    /// Whether each line is an object.
+    pub(crate) fn is_json(&self) -> bool {
+        self.is_json.load(Ordering::Relaxed)
+    }
+
     /// From now on lines are these, and look so.
     pub(crate) fn follow(&self, filter: EnvFilter, format: LogFormat) {
         let is_json = format == LogFormat::Json;
@@ -93,6 +98,11 @@ pub(crate) fn say(text: &str) {
 /// The same of what did not go as it should.
 pub(crate) fn warn(text: &str) {
     tracing::warn!(target: SAID, "{text}");
+}
+
+/// The same of why the program ends.
+pub(crate) fn error(text: &str) {
+    tracing::error!(target: SAID, "{text}");
 }
 
 /// Says that the program met a fault of its own: as a line like all others, since its text may quote what is worked on.

@@ -56,6 +56,11 @@ impl Telemetry {
         self.log.follow(wanted.filter, wanted.format);
     }
 
+    /// Whether each line is an object.
+    pub(crate) fn is_json(&self) -> bool {
+        self.log.is_json()
+    }
+
     /// Posts what is left, but not for long.
     pub(crate) async fn end(self) {
         self.traces.end().await;

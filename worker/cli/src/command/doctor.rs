@@ -38,7 +38,7 @@ pub(super) async fn run(loaded: &Loaded, options: &Doctor) -> Result<(), Exit> {
         .flat_map(|one| &one.checkup.found)
         .any(|one| one.severity >= bad)
     {
-        return Err(Exit::Said);
+        return Err(Exit::Said(1));
     }
     Ok(())
 }

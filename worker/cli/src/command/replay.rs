@@ -56,7 +56,7 @@ pub(super) async fn run(app: &App, options: &Replay) -> Result<(), Exit> {
     if difference.same_verdict {
         Ok(())
     } else {
-        Err(Exit::Said)
+        Err(Exit::Said(1))
     }
 }
 

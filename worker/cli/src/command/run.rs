@@ -101,7 +101,7 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
         print(&render(app, &report, options.format))?;
     }
     Box::pin(deliver(app, &ids, &release)).await?;
-    if failed { Err(Exit::Said) } else { Ok(()) }
+    if failed { Err(Exit::Said(1)) } else { Ok(()) }
 }
 
 /// Drives one case to its end.

@@ -90,7 +90,7 @@ fn sound_or_not(options: &CasesVerify, export: &VerifiedExport) -> Result<(), Ex
     if export.is_sound() {
         Ok(())
     } else {
-        Err(Exit::Said)
+        Err(Exit::Said(1))
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) async fn run(
     if unreadable == 0 {
         Ok(())
     } else {
-        Err(Exit::Said)
+        Err(Exit::Said(1))
     }
 }
 
