@@ -35,9 +35,9 @@ const IS_WRITTEN: &str = "SELECT FROM cases WHERE id = $1 AND last_write = $2";
 const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
      (case_id, revision, epoch, concluded_at, status, verdict, leaning, reason, confidence, assessed_severity, usd, report) \
      SELECT id, revision, epoch, $5, $6, $7, $8, $9, $10, $11::text::severity, \
-         ($12::text::jsonb #>> '{cost,usd}')::double precision, \
-         jsonb_set(jsonb_set($12::text::jsonb, '{alert,sightings}', to_jsonb(sightings)), '{alert,members}', to_jsonb(members)) \
-     FROM cases \
+         (told #>> '{cost,usd}')::double precision, \
+         jsonb_set(jsonb_set(told, '{alert,sightings}', to_jsonb(sightings)), '{alert,members}', to_jsonb(members)) \
+     FROM cases CROSS JOIN (SELECT $12::text::jsonb AS told OFFSET 0) AS read_once \
      WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4";
 /// At the destinations of its route, and wherever the case is shown already, or may be: who read that is told how it ended.
 /// What was given up while in doubt was given up by hand: its destination is no more.
