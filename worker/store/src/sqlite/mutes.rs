@@ -16,6 +16,8 @@ use super::thread::Failure;
 use crate::previews::{PAGE, PAGES, Tally};
 use crate::told::Told;
 
+const PREVIEW: &str = "preview a mute";
+
 const LIST: &str = "SELECT id, conditions, severity, ends_at, why, made_by, added_at, removed_at FROM mutes ORDER BY id";
 const HOLDING: &str = "SELECT id, conditions, severity, ends_at, why, made_by, added_at, removed_at FROM mutes \
      WHERE removed_at IS NULL ORDER BY id";
@@ -25,10 +27,14 @@ const REMOVE: &str = "UPDATE mutes SET removed_at = ?2 WHERE id = ?1 AND removed
 /// By its index, and no more than is told: those of a flood are millions.
 const HITS: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM arrivals WHERE outcome = 'muted' AND why = ?1 LIMIT ?2)), \
      received_at FROM arrivals WHERE outcome = 'muted' AND why = ?1 ORDER BY id DESC LIMIT 1";
-const TRIAGED: &str = "SELECT case_id, alert FROM alerts WHERE received_at >= ?1 \
-     ORDER BY received_at DESC LIMIT ?2";
-const NOT_TRIAGED: &str = "SELECT outcome, alert FROM arrivals \
-     WHERE outcome IN ('member', 'muted') AND received_at >= ?1 ORDER BY received_at DESC LIMIT ?2";
+/// By pages, the newest first: claims and renewals have their turn in between. `?2` to `?4` are the last row of the page before.
+const TRIAGED: &str = "SELECT case_id, alert, received_at, case_id, revision FROM alerts \
+     WHERE received_at >= ?1 AND (received_at, case_id, revision) < (?2, ?3, ?4) \
+     ORDER BY received_at DESC, case_id DESC, revision DESC LIMIT ?5";
+/// Whatever became of them: a page is so many alerts, and not as many as have to be looked through to find so many.
+const NOT_TRIAGED: &str = "SELECT outcome, CASE WHEN outcome IN ('member', 'muted') THEN alert END, received_at, '', id FROM arrivals \
+     WHERE received_at >= ?1 AND ?3 IS NOT NULL AND (received_at, id) < (?2, ?4) \
+     ORDER BY received_at DESC, id DESC LIMIT ?5";
 
 #[async_trait]
 impl Mutes for SqliteStore {
@@ -92,13 +98,93 @@ impl Mutes for SqliteStore {
         mute: &NewMute,
         since: DateTime<Utc>,
     ) -> Result<MutePreview, StoreError> {
-        let mute = mute.clone().named("preview");
-        self.thread
-            .run("preview a mute", move |connection| {
-                preview(connection, &mute, &time(since))
-            })
-            .await
+        let mute = &mute.clone().named("preview");
+        let (mut tally, since) = (Tally::default(), time(since));
+        let triaged = |id| {
+            tally.cases.insert(id);
+        };
+        let mut is_all = self.each_covered(TRIAGED, mute, &since, triaged).await?;
+        let other = |outcome: String| tally.other(&outcome);
+        is_all &= self.each_covered(NOT_TRIAGED, mute, &since, other).await?;
+        let ids: Vec<String> = tally.cases.iter().cloned().collect();
+        for part in ids.chunks(PAGE) {
+            let part = part.to_vec();
+            let rows = self.thread.run(PREVIEW, move |connection| {
+                let sql = format!("SELECT {CASE_COLUMNS} FROM cases WHERE id = ?1");
+                let mut one = connection.prepare_cached(&sql)?;
+                let rows = part.iter().map(|id| Ok(one.query_row([id], case)?));
+                rows.collect::<Result<Vec<_>, Failure>>()
+            });
+            rows.await?.into_iter().for_each(|row| tally.case(row));
+        }
+        Ok(tally.end(is_all))
     }
+}
+
+impl SqliteStore {
+    /// Calls `covered` with the first column of every row whose alert, in the second, the mute covers; whether all of them
+    /// were looked at.
+    async fn each_covered(
+        &self,
+        sql: &'static str,
+        mute: &Mute,
+        since: &str,
+        mut covered: impl FnMut(String),
+    ) -> Result<bool, StoreError> {
+        // After every time that is written.
+        let mut last = ("~".to_owned(), String::new(), 0_i64);
+        for _ in 0..PAGES {
+            let (since, from) = (since.to_owned(), last.clone());
+            let page = self.thread.run(PREVIEW, move |connection| {
+                page(connection, sql, &since, &from)
+            });
+            let page = page.await?;
+            let is_last = page.len() < PAGE;
+            if let Some(end) = page.last() {
+                last = end.key.clone();
+            }
+            for one in page {
+                if one.alert.is_some_and(|alert| mute.covers(&alert)) {
+                    covered(one.name);
+                }
+            }
+            if is_last {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// An alert that a mute may cover.
+struct Previewed {
+    name: String,
+    alert: Option<Alert>,
+    /// Where the next page begins.
+    key: (String, String, i64),
+}
+
+fn page(
+    connection: &Connection,
+    sql: &str,
+    since: &str,
+    (at, id, number): &(String, String, i64),
+) -> Result<Vec<Previewed>, Failure> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let most = i64::try_from(PAGE).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![since, at, id, number, most])?;
+    let mut page = Vec::new();
+    while let Some(row) = rows.next()? {
+        let name: String = row.get(0)?;
+        let text = row.get_ref(1)?.as_str_or_null().map_err(Error::from)?;
+        let alert = text.map(serde_json::from_str).transpose();
+        page.push(Previewed {
+            alert: alert.map_err(|cause| Failure::Unreadable(name.clone(), cause))?,
+            name,
+            key: (row.get(2)?, row.get(3)?, row.get(4)?),
+        });
+    }
+    Ok(page)
 }
 
 /// All mutes that admission asks: those of the configuration, then those that were added and not removed.
@@ -169,45 +255,4 @@ fn count_hits(connection: &Connection, mute: &mut MuteRow) -> Result<(), Failure
         (mute.hits, mute.last_hit) = (count, Some(last));
     }
     Ok(())
-}
-
-fn preview(connection: &Connection, mute: &Mute, since: &str) -> Result<MutePreview, Failure> {
-    let mut tally = Tally::default();
-    let mut is_all = each_covered(connection, TRIAGED, mute, since, |id| {
-        tally.cases.insert(id);
-    })?;
-    is_all &= each_covered(connection, NOT_TRIAGED, mute, since, |outcome| {
-        tally.other(&outcome);
-    })?;
-    let sql = format!("SELECT {CASE_COLUMNS} FROM cases WHERE id = ?1");
-    let mut one = connection.prepare_cached(&sql)?;
-    for id in tally.cases.clone() {
-        tally.case(one.query_row([id], case)?);
-    }
-    Ok(tally.end(is_all))
-}
-
-/// Calls `covered` with the first column of every row whose alert, in the second, the mute covers; whether all of them were
-/// looked at.
-fn each_covered(
-    connection: &Connection,
-    sql: &str,
-    mute: &Mute,
-    since: &str,
-    mut covered: impl FnMut(String),
-) -> Result<bool, Failure> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut left = PAGE * PAGES;
-    let mut rows = statement.query(params![since, i64::try_from(left).unwrap_or(i64::MAX)])?;
-    while let Some(row) = rows.next()? {
-        let name: String = row.get(0)?;
-        let text = row.get_ref(1)?.as_str().map_err(Error::from)?;
-        let alert: Alert =
-            serde_json::from_str(text).map_err(|cause| Failure::Unreadable(name.clone(), cause))?;
-        if mute.covers(&alert) {
-            covered(name);
-        }
-        left -= 1;
-    }
-    Ok(left > 0)
 }

@@ -72,17 +72,22 @@ pub(super) fn find(connection: &Connection, id: &str) -> Result<CaseRow, Failure
     if id.chars().count() < SHORTEST_ID {
         return Err(none());
     }
-    let sql = format!(
-        "SELECT {CASE_COLUMNS} FROM cases WHERE id = ?1 OR substr(id, 1, length(?1)) = ?1 LIMIT 2"
-    );
     let mut found: Vec<CaseRow> = connection
-        .prepare_cached(&sql)?
+        .prepare_cached(&by_beginning())?
         .query_map([id.to_lowercase()], case)?
         .collect::<Result<_, _>>()?;
     match (found.pop(), found.pop()) {
         (Some(row), None) => Ok(row),
         _ => Err(none()),
     }
+}
+
+/// Of the ids that begin like this one.
+pub(super) fn by_beginning() -> String {
+    format!(
+        "SELECT {CASE_COLUMNS} FROM cases \
+         WHERE id >= ?1 AND id < ?1 || '~' AND substr(id, 1, length(?1)) = ?1 LIMIT 2"
+    )
 }
 
 /// The alert that a revision triages.

@@ -41,7 +41,7 @@ const CASES: &str = "DELETE FROM cases WHERE id IN (SELECT id FROM cases \
 const OLD_LETTERS: &str =
     "SELECT id, raw_id FROM dead_letters WHERE received_at < ?1 ORDER BY received_at LIMIT ?2";
 const HIDDEN: &str = "DELETE FROM arrivals WHERE id IN \
-     (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2) RETURNING raw_id";
+     (SELECT id FROM arrivals INDEXED BY arrivals_hidden WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2) RETURNING raw_id";
 const MESSAGES_OF_CASES: &str = "SELECT DISTINCT raw_id FROM arrivals WHERE raw_id IS NOT NULL AND case_id IN (SELECT id FROM cases \
      WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < ?1 ORDER BY concluded_at LIMIT ?2)";
 /// A message that is kept for longer than what came of it: nothing would find it any more.
