@@ -105,11 +105,12 @@ impl Connect for Connector {
 }
 
 /// The limits of a session. Said, not sent as startup options: poolers in front of a server refuse those. No statement here
-/// is worth compiling: the planner, by what it expects of the longest tables, would spend tens of milliseconds on that.
+/// is worth compiling or a second process: by what the planner expects of the longest tables it would spend more time on
+/// them than they save.
 fn greeting(waits: Waits) -> String {
     format!(
         "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
-         SET timezone = 'UTC'; SET jit = off",
+         SET timezone = 'UTC'; SET jit = off; SET max_parallel_workers_per_gather = 0",
         waits.statement.as_millis(),
         waits.lock.as_millis(),
         // A worker that is frozen within a transaction holds up nobody for as long as they wait for a lock.

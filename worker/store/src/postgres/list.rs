@@ -21,12 +21,18 @@ const SPOKEN_OF: &str = "AND id IN (SELECT case_id FROM acts WHERE act = 'disagr
 const DISPUTED: &str = "SELECT FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
      AND theirs.about IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM acts AS later \
          WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed'))";
-/// The alert of the latest revision, where it is a generated sample.
-const SAMPLE: &str = "SELECT FROM alerts WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision \
-     AND alerts.alert @> '{\"state\": {\"sample\": true}}'";
-/// Cases whose alert names just this value, and not merely beside others: looked up once, by the index of values.
-const NAMED: &str = "SELECT case_id FROM indicators WHERE value IN ($12::text, $13::text) AND role <> 'related' \
-     AND hashtextextended(value, 0) IN (hashtextextended($12, 0), hashtextextended($13, 0))";
+/// Whether the alert of the latest revision is a generated sample. A value, not a set: of a set all alerts are read once.
+const SAMPLE: &str = "SELECT alerts.alert @> '{\"state\": {\"sample\": true}}' FROM alerts \
+     WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision";
+/// Cases whose alert names just this value, and not merely beside others: the newest alone, looked up once, in words that have
+/// them read off the index (see `past`).
+const NAMED: &str = "SELECT named.case_id FROM unnest(ARRAY[$12::text, $13::text]) AS one (value) CROSS JOIN LATERAL ( \
+         SELECT case_id FROM indicators i \
+         WHERE (hashtextextended(i.value, 0), i.noted_at) \
+                 BETWEEN (hashtextextended(one.value, 0), '-infinity') AND (hashtextextended(one.value, 0), 'infinity') \
+             AND CASE WHEN i.value = one.value THEN true ELSE false END AND i.role <> 'related' \
+         ORDER BY hashtextextended(i.value, 0) DESC, i.noted_at DESC LIMIT 10000 \
+     ) AS named";
 
 /// Cases that fit the filter, the newest first; canaries only where they are asked for. Letters are folded as those of SQLite are, those of ASCII alone.
 pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
@@ -67,7 +73,7 @@ pub(super) fn sql(filter: &CaseFilter) -> String {
          WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR verdict = $2 AND NOT {LEFTOVER}) \
          AND ($3::text IS NULL OR {SEVERITY} >= $3::text::severity) AND (CASE WHEN $4::text IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = $4 END) \
          AND ($6::text IS NULL OR account = $6) AND ($9::text IS NULL OR desk = $9) \
-         AND (NOT $10::boolean OR EXISTS ({DISPUTED})) AND (NOT $11::boolean OR NOT EXISTS ({SAMPLE})) \
+         AND (NOT $10::boolean OR EXISTS ({DISPUTED})) AND (NOT $11::boolean OR NOT coalesce(({SAMPLE}), false)) \
          AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0 OR id IN ({NAMED})) \
          AND ($8::text IS NULL OR opened_at <= (SELECT opened_at FROM cases WHERE id = $8)) \
          AND ($8::text IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = $8) OR id > $8) {grave} {said} \

@@ -17,19 +17,21 @@ use super::failure::Failure;
 use super::row::{count, get_revision, get_status, json, limit, number, parse, text};
 use crate::told::unread_report;
 
-/// Reports are read of those alone that are asked for, however many wait.
-const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report::text, \
+/// Reports are read of those alone that are asked for, however many wait. The rank stands beside the row, not in a join: how
+/// few have `sent < wanted` no planner knows, and for as many as it expects it would read all cases.
+pub(super) const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report::text, \
          extract(epoch FROM clock_timestamp() - d.begun_at)::double precision, d.sent >= d.major, d.shown::text, \
          s.sightings, s.members, s.revision, s.status, s.opened_at, \
          CASE WHEN c.report IS NULL THEN a.alert::text END, a.cancelled_by, d.instead_of::text \
-     FROM (SELECT d.* FROM deliveries d JOIN cases s ON s.id = d.case_id \
+     FROM (SELECT d.*, (SELECT CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END \
+             FROM cases s WHERE s.id = d.case_id) AS rank FROM deliveries d \
          WHERE d.destination = $1 AND d.sent < d.wanted AND NOT d.given_up AND (d.retry_at IS NULL OR d.retry_at <= now()) \
-         ORDER BY d.sent >= d.major, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.wished_at, d.case_id LIMIT $2) AS d \
+         ORDER BY d.sent >= d.major, rank DESC, d.wished_at, d.case_id LIMIT $2) AS d \
      JOIN cases s ON s.id = d.case_id \
      JOIN alerts a ON a.case_id = s.id AND a.revision = s.revision \
      LEFT JOIN LATERAL \
          (SELECT report FROM conclusions WHERE case_id = d.case_id ORDER BY revision DESC LIMIT 1) AS c ON true \
-     ORDER BY d.sent >= d.major, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.wished_at, d.case_id";
+     ORDER BY d.sent >= d.major, d.rank DESC, d.wished_at, d.case_id";
 const SERVE: &str = "INSERT INTO served_destinations (destination, holder, lease_until) \
      VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3)) ON CONFLICT (destination) DO UPDATE \
      SET holder = excluded.holder, lease_until = clock_timestamp() + make_interval(secs => $3) \

@@ -27,9 +27,10 @@ const ALERT: &str = "SELECT alert::text FROM alerts WHERE case_id = $1 AND revis
 const CANCELLED_BY: &str = "SELECT cancelled_by FROM alerts WHERE case_id = $1 AND revision = $2";
 const REPORT: &str =
     "SELECT report::text FROM conclusions WHERE case_id = $1 ORDER BY revision DESC LIMIT 1";
-const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = $1 ORDER BY id DESC LIMIT $2";
+/// `+ 0`, here and below: by the index over cases, not down all there are until some of the case are met.
+const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = $1 ORDER BY id + 0 DESC LIMIT $2";
 const MEMBERS: &str = "SELECT received_at, source, key, severity::text, title FROM arrivals \
-     WHERE case_id = $1 AND outcome = 'member' ORDER BY id DESC LIMIT $2";
+     WHERE case_id = $1 AND outcome = 'member' ORDER BY id + 0 DESC LIMIT $2";
 const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL, remote_id, shown::text FROM deliveries \
      WHERE case_id = $1 ORDER BY destination";
 

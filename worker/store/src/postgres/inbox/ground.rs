@@ -45,13 +45,14 @@ const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at,
      JOIN alerts a ON a.case_id = c.id AND a.revision = c.revision \
      LEFT JOIN LATERAL ( \
          SELECT p.alert FROM pending_revisions p WHERE p.case_id = c.id ORDER BY p.seq DESC LIMIT 1) AS waiting ON true";
-const MEMBERS: &str = "SELECT DISTINCT ON (a.key) a.key, a.case_id, a.alert::text, a.received_at, c.verdict, \
+const MEMBERS: &str = "SELECT a.key, a.case_id, a.alert::text, a.received_at, c.verdict, \
          (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1), \
          (SELECT (e.report -> 'exonerations')::text FROM conclusions e \
              WHERE e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
                  AND c.verdict IN ('benign_true_positive', 'false_positive')) \
-     FROM arrivals a JOIN cases c ON c.id = a.case_id \
-     WHERE a.key = ANY($1) AND a.outcome = 'member' ORDER BY a.key, a.id DESC";
+     FROM unnest($1::text[]) AS wanted (key) CROSS JOIN LATERAL ( \
+         SELECT * FROM arrivals WHERE arrivals.key = wanted.key AND outcome = 'member' ORDER BY id DESC LIMIT 1) AS a \
+     JOIN cases c ON c.id = a.case_id";
 /// Counts no further than to the size of a storm. A case that people are done with (closed, or called a wrong detection)
 /// stands for nothing that comes now, and a harmless one where there is no other. What a sample opened is no part of any.
 const WINDOWS: &str = "SELECT (wanted.number - 1)::integer, \

@@ -125,3 +125,34 @@ async fn what_is_rare_is_found_without_the_rest_also_where_there_is_none() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_list_of_an_account_or_without_samples_reads_what_it_shows() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let client = database.client().await;
+    client.batch_execute(HISTORY).await.unwrap();
+    let alerts = "UPDATE cases SET account = CASE WHEN opened_at < now() - interval '3 days' THEN 'old' ELSE 'new' END; \
+        INSERT INTO alerts (case_id, revision, source, received_at, alert) SELECT id, 1, 's', now(), '{}' FROM cases; \
+        ANALYZE cases; ANALYZE alerts";
+    client.batch_execute(alerts).await.unwrap();
+    for (account, without, index) in [
+        ("'old'", "false", "cases_account_opened"),
+        ("NULL", "true", "alerts_pkey"),
+    ] {
+        let values = format!(
+            "NULL, NULL, NULL, NULL, 51, {account}, NULL, NULL, NULL, false, {without}, NULL, NULL"
+        );
+        let sql = format!(
+            "SET plan_cache_mode = force_custom_plan; PREPARE listed AS {}; EXPLAIN EXECUTE listed ({values})",
+            list::sql(&CaseFilter::default())
+        );
+        let plan = texts(&client, &sql).await.concat().join("\n");
+        assert!(plan.contains(index), "{plan}");
+        assert!(!plan.contains("Seq Scan on alerts"), "{plan}");
+        let found = texts(&client, &format!("EXECUTE listed ({values})")).await;
+        assert_eq!(found.len(), 51);
+        client.batch_execute("DEALLOCATE listed").await.unwrap();
+    }
+}
