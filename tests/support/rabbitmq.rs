@@ -1,7 +1,9 @@
 //! A publisher to a queue of RabbitMQ: an alert is an obligation once the broker has confirmed it.
 
 use lapin::PublisherConfirm;
-use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions};
+use lapin::options::{
+    BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions, QueueDeleteOptions,
+};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
 
@@ -94,6 +96,18 @@ impl Publisher {
         }
         let properties = BasicProperties::default().with_headers(table);
         confirmed(self.send(body, properties).await?).await
+    }
+
+    /// Deletes the queue with all that is in it: a broker keeps what it had of a long one.
+    ///
+    /// # Errors
+    ///
+    /// When the broker cannot be reached.
+    pub async fn delete_queue(&self) -> Result<(), NotPublished> {
+        let options = QueueDeleteOptions::default();
+        let queue = self.queue.as_str().into();
+        self.channel.queue_delete(queue, options).await?;
+        Ok(())
     }
 
     async fn send(

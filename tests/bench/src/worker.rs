@@ -75,6 +75,7 @@ impl Database {
         let mut connections = JoinSet::new();
         let (client, connection) = tokio_postgres::connect(server, NoTls).await?;
         connections.spawn(connection);
+        drop_unused(&client).await?;
         let name = format!("bench_{}", uuid::Uuid::new_v4().simple());
         client
             .batch_execute(&format!("CREATE DATABASE {name}"))
@@ -107,6 +108,18 @@ impl Database {
             }
         }
     }
+}
+
+/// Those of earlier runs that nobody uses: a server that still cleans up after them is not the one to measure with.
+async fn drop_unused(client: &Client) -> anyhow::Result<()> {
+    let sql = "SELECT datname FROM pg_database WHERE datname LIKE 'bench\\_%' \
+        AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE pg_stat_activity.datname = pg_database.datname)";
+    for row in client.query(sql, &[]).await? {
+        let name: &str = row.try_get(0)?;
+        // Somebody may have begun to use it, or dropped it.
+        drop(client.batch_execute(&format!("DROP DATABASE {name}")).await);
+    }
+    Ok(())
 }
 
 /// A worker; killed at the end.
@@ -176,6 +189,7 @@ async fn intake(postgres: &str, rabbitmq: &str) -> anyhow::Result<Vec<Figure>> {
     let rest = f64::from(ALERTS) - already as f64;
     let rate = rest / ended.duration_since(began).as_secs_f64();
     let p99_ms: f64 = database.client.query_one(ACKS, &[]).await?.get(0);
+    publisher.delete_queue().await?;
     Ok(vec![
         Figure::new("intake, RabbitMQ to PostgreSQL", rate, "alerts/s").at_least(2_000.0),
         Figure::new("the same, p99 until the ack", p99_ms, "ms").at_most(250.0),
