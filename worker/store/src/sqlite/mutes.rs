@@ -112,8 +112,11 @@ impl Mutes for SqliteStore {
             let rows = self.thread.run(PREVIEW, move |connection| {
                 let sql = format!("SELECT {CASE_COLUMNS} FROM cases WHERE id = ?1");
                 let mut one = connection.prepare_cached(&sql)?;
-                let rows = part.iter().map(|id| Ok(one.query_row([id], case)?));
-                rows.collect::<Result<Vec<_>, Failure>>()
+                // One of them may have been removed since its page was read.
+                let rows = part
+                    .iter()
+                    .filter_map(|id| one.query_row([id], case).optional().transpose());
+                Ok(rows.collect::<Result<Vec<_>, Error>>()?)
             });
             rows.await?.into_iter().for_each(|row| tally.case(row));
         }
