@@ -11,7 +11,9 @@ use nightshift_engine::{
 };
 
 use super::expression::Broken;
-use super::{Playbook, Playbooks, conclude, decide, exonerate, keys, plan, reflect, turn};
+use super::{
+    Playbook, Playbooks, conclude, decide, exonerate, findings, keys, plan, reflect, turn,
+};
 
 /// The analyst that follows playbooks. It needs no model, costs nothing, and answers the same question always alike.
 #[derive(Debug, Clone)]
@@ -27,7 +29,7 @@ impl PlaybookAnalyst {
     }
 
     /// The playbook that made the plan; where somebody else made it, the one for the alert.
-    fn playbook(&self, source: &str, alert: &Alert) -> &Playbook {
+    fn playbook(&self, source: &str, alert: &Alert) -> &Arc<Playbook> {
         self.playbooks
             .iter()
             .find(|playbook| playbook.source() == source)
@@ -90,7 +92,8 @@ impl Exonerator for PlaybookAnalyst {
         if is_own && exonerate::rules(playbook, &question.alert).is_empty() {
             return Ruled::default();
         }
-        let (scope, _) = conclude::look(playbook, question);
+        let (facts, mut scope) = conclude::look(playbook, question);
+        findings::tell(playbook, &facts, &mut scope);
         let (facts, mut unanswered) = exonerate::exonerate(playbook, &question.alert, &scope);
         match keys::unanswered(playbook, question, &scope) {
             Ok(more) => unanswered.extend(more),

@@ -3,6 +3,8 @@
 //! A benign verdict is proposed only where a fact of the case clears the alert and every rule could be evaluated; the
 //! engine checks the same again.
 
+use std::sync::Arc;
+
 use minijinja::Value;
 use nightshift_alert::{Alert, Indicator, Severity};
 use nightshift_engine::{
@@ -13,17 +15,18 @@ use super::calls::{Known, MAX_CALLS};
 use super::exonerate::exonerate;
 use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
-use super::findings::{self, Made, add_techniques};
+use super::findings::{self, add_techniques};
 use super::form::{Playbook, Text, VerdictForm, action_parts};
 use super::turn::failure;
 use super::vocabulary::named_of;
-use super::{keys, kinds, whole};
+use super::whole::Ended;
+use super::{keys, kinds};
 
 /// Most values that a gap names.
 const MOST_NAMED: usize = 4;
 
-/// Facts, scope and findings of a case whose work has ended.
-pub(super) fn look(playbook: &Playbook, question: &ConcludeQuestion) -> (Scope, Made) {
+/// Facts and scope of a case whose work has ended.
+pub(super) fn look(playbook: &Arc<Playbook>, question: &ConcludeQuestion) -> (Arc<Facts>, Scope) {
     let seen = Seen {
         past: question.past.as_ref(),
         steps: &question.steps,
@@ -33,17 +36,17 @@ pub(super) fn look(playbook: &Playbook, question: &ConcludeQuestion) -> (Scope, 
         tools: &question.tools,
     };
     let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
-    whole::tell(playbook, &question.alert, &seen, &facts, &mut scope);
-    let made = findings::make(playbook, &facts, &mut scope);
-    (scope, made)
+    Ended::tell(playbook, &question.steps, &question.tools, &facts, &mut scope);
+    (facts, scope)
 }
 
 /// The conclusion of this playbook.
 pub(super) fn conclude(
-    playbook: &Playbook,
+    playbook: &Arc<Playbook>,
     question: &ConcludeQuestion,
 ) -> Result<ConclusionDraft, Broken> {
-    let (scope, made) = look(playbook, question);
+    let (facts, mut scope) = look(playbook, question);
+    let made = findings::make(playbook, &facts, &mut scope);
     // What its own rules clear is among the facts of the question by now; here they only say what could not be evaluated.
     let (_, mut problems) = exonerate(playbook, &question.alert, &scope);
     problems.extend(made.problems);

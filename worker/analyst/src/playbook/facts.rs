@@ -15,6 +15,7 @@ use nightshift_engine::{
 use serde_json::{Value as Json, json};
 
 use super::expression::Scope;
+use super::findings::FINDINGS;
 use super::form::Playbook;
 use super::whole::says_all;
 
@@ -189,7 +190,7 @@ impl Facts {
         scope.set("past", Value::from_object(Past(Arc::clone(self))));
         scope.set("cleared", Value::from(seen.cleared));
         scope.set("exonerations", Value::from(Serde(seen.exonerations)));
-        scope.set("findings", Value::from(Vec::<String>::new()));
+        scope.set(FINDINGS, Value::from(Vec::<String>::new()));
         scope.set(FACTS, Value::from_dyn_object(Arc::clone(self)));
         scope
     }

@@ -2,7 +2,10 @@
 //!
 //! A finding without a place in the evidence is not made. What cannot be evaluated is told, never passed over.
 
+use std::sync::{Arc, OnceLock};
+
 use minijinja::Value;
+use minijinja::value::{Enumerator, Object, ObjectRepr};
 use nightshift_alert::Technique;
 use nightshift_engine::{EvidenceId, FindingDraft, QuoteDraft};
 
@@ -10,6 +13,9 @@ use super::expression::{Broken, Scope};
 use super::facts::Facts;
 use super::form::{FindingForm, Playbook, Text};
 use super::quote;
+
+/// The variable that holds the ids of the findings that were made.
+pub(super) const FINDINGS: &str = "findings";
 
 /// What the finding rules of a playbook came to.
 #[derive(Debug, Default)]
@@ -24,6 +30,50 @@ pub(super) struct Made {
     pub(super) problems: Vec<String>,
 }
 
+/// The ids of the findings of a case, made when a rule first asks for one.
+#[derive(Debug)]
+struct Late {
+    playbook: Arc<Playbook>,
+    facts: Arc<Facts>,
+    /// What the rules see.
+    scope: Scope,
+    ids: OnceLock<Vec<String>>,
+}
+
+impl Late {
+    fn ids(&self) -> &[String] {
+        let make = || make(&self.playbook, &self.facts, &mut self.scope.clone()).ids;
+        self.ids.get_or_init(make)
+    }
+}
+
+/// As a value it is the list of them.
+impl Object for Late {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let id = self.ids().get(key.as_usize()?)?;
+        Some(Value::from(id.as_str()))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(self.ids().len())
+    }
+}
+
+/// Has the scope know which findings are made, without making them where no rule asks.
+pub(super) fn tell(playbook: &Arc<Playbook>, facts: &Arc<Facts>, scope: &mut Scope) {
+    let late = Late {
+        playbook: Arc::clone(playbook),
+        facts: Arc::clone(facts),
+        scope: scope.clone(),
+        ids: OnceLock::new(),
+    };
+    scope.set(FINDINGS, Value::from_object(late));
+}
+
 /// Evaluates all finding rules; `scope` then knows which were made.
 pub(super) fn make(playbook: &Playbook, facts: &Facts, scope: &mut Scope) -> Made {
     let mut made = Made::default();
@@ -34,7 +84,7 @@ pub(super) fn make(playbook: &Playbook, facts: &Facts, scope: &mut Scope) -> Mad
                 made.drafts.extend(drafts);
                 made.ids.push(form.id.get_ref().clone());
                 add_techniques(&mut made.techniques, &form.techniques);
-                scope.set("findings", Value::from(made.ids.clone()));
+                scope.set(FINDINGS, Value::from(made.ids.clone()));
             }
             Err(broken) => made.problems.push(format!(
                 "Rule \"{}\" of playbook {} could not be evaluated: {broken}",

@@ -1,5 +1,7 @@
 //! The answer to a reflection: steps that were held back and whose condition now holds, and what is known so far.
 
+use std::sync::Arc;
+
 use nightshift_engine::{PlanUpdate, ReflectQuestion, Reflection, StepDraft, StepView};
 
 use super::calls::Known;
@@ -7,11 +9,12 @@ use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
 use super::form::{Playbook, StepForm};
 use super::plan::{draft, keep_known_dependencies};
-use super::{findings, whole};
+use super::findings;
+use super::whole::Ended;
 
 /// Steps whose `when` holds are added; claims that hold are insights.
 pub(super) fn reflect(
-    playbook: &Playbook,
+    playbook: &Arc<Playbook>,
     question: &ReflectQuestion,
 ) -> Result<Reflection, Broken> {
     if *question.source != *playbook.source() {
@@ -25,7 +28,7 @@ pub(super) fn reflect(
         ..Seen::default()
     };
     let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
-    whole::tell(playbook, &question.alert, &seen, &facts, &mut scope);
+    Ended::tell(playbook, &question.steps, &question.tools, &facts, &mut scope);
     let made = findings::make(playbook, &facts, &mut scope);
     let known = Known::after(&question.alert, &question.tools, &scope);
     let asked = |form: &StepForm| {

@@ -76,8 +76,8 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct Playbooks {
     /// Never empty: the first is what an alert gets that nothing matches.
-    generic: Playbook,
-    others: Vec<Playbook>,
+    generic: Arc<Playbook>,
+    others: Vec<Arc<Playbook>>,
 }
 
 /// Why playbooks of a directory cannot be used.
@@ -110,7 +110,7 @@ impl Playbooks {
     #[must_use]
     pub fn shipped() -> Self {
         let mut set = Self {
-            generic: Playbook::last_resort(),
+            generic: Arc::new(Playbook::last_resort()),
             others: Vec::new(),
         };
         for (_, text) in SHIPPED {
@@ -160,6 +160,7 @@ impl Playbooks {
     }
 
     fn put(&mut self, playbook: Playbook) {
+        let playbook = Arc::new(playbook);
         if playbook.name == self.generic.name {
             self.generic = playbook;
             return;
@@ -171,13 +172,13 @@ impl Playbooks {
     }
 
     /// All playbooks, the generic one last.
-    pub fn iter(&self) -> impl Iterator<Item = &Playbook> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Playbook>> {
         self.others.iter().chain(std::iter::once(&self.generic))
     }
 
     /// The playbook that fits the alert most closely: whose glob spells out most of its type. The generic one fits all.
     #[must_use]
-    pub fn find(&self, alert: &Alert) -> &Playbook {
+    pub fn find(&self, alert: &Alert) -> &Arc<Playbook> {
         self.closest(alert, |_| true)
             .map_or(&self.generic, |(playbook, _)| playbook)
     }
@@ -200,8 +201,8 @@ impl Playbooks {
         &self,
         alert: &Alert,
         asked: impl Fn(&Playbook) -> bool,
-    ) -> Option<(&Playbook, Fit<'_>)> {
-        let mut best: Option<(&Playbook, Fit<'_>)> = None;
+    ) -> Option<(&Arc<Playbook>, Fit<'_>)> {
+        let mut best: Option<(&Arc<Playbook>, Fit<'_>)> = None;
         for playbook in self.others.iter().filter(|one| asked(one)) {
             if let Some(fit) = playbook.matches.fits(alert)
                 && best.is_none_or(|(_, closest)| fit.is_closer_than(&closest))

@@ -17,7 +17,8 @@ pub(super) use entries::named_of;
 use super::calls::MAX_CALLS;
 use super::deeds;
 use super::facts::{FACTS, Facts};
-use super::whole::{PARTIAL, UNASKED, WHOLE};
+use super::findings::FINDINGS;
+use super::whole::{partial, unasked, whole};
 
 /// Most entries that one function gives.
 const MAX_ENTRIES: usize = 256;
@@ -204,34 +205,6 @@ fn answered(state: &State<'_, '_>, step: &str) -> Result<bool, Error> {
     })
 }
 
-/// `whole(step)`: whether every call that the step makes was answered, and nothing was left out but repeats. Known once
-/// the work has ended; before that, no.
-fn whole(state: &State<'_, '_>, step: &str) -> bool {
-    is_among(state, WHOLE, step)
-}
-
-/// `partial(step)`: whether the step has a call to make, and was not answered whole; no where no configured tool could make
-/// one. Known once the work has ended; before that, yes.
-fn partial(state: &State<'_, '_>, step: &str) -> bool {
-    state.lookup(PARTIAL).is_none() || is_among(state, PARTIAL, step)
-}
-
-/// `unasked(step)`: what the calls of the step would have been about that were left out, beyond its limit, or gave no answer.
-fn unasked(state: &State<'_, '_>, step: &str) -> Value {
-    let of = state
-        .lookup(UNASKED)
-        .and_then(|all| all.get_attr(step).ok());
-    of.filter(|values| !values.is_undefined())
-        .unwrap_or_else(|| Value::from(Vec::<String>::new()))
-}
-
-fn is_among(state: &State<'_, '_>, variable: &str, step: &str) -> bool {
-    let steps = state.lookup(variable).unwrap_or_default();
-    steps
-        .try_iter()
-        .is_ok_and(|mut all| all.any(|one| one.as_str() == Some(step)))
-}
-
 /// `rows(step)`: how many rows the calls of the step found together.
 fn rows(state: &State<'_, '_>, step: &str) -> Result<u64, Error> {
     with_facts(state, |facts| {
@@ -247,7 +220,7 @@ fn rows(state: &State<'_, '_>, step: &str) -> Result<u64, Error> {
 
 /// `finding(id)`: whether a finding of the playbook was made.
 fn finding(state: &State<'_, '_>, id: &str) -> Result<bool, Error> {
-    let made = state.lookup("findings").unwrap_or_default();
+    let made = state.lookup(FINDINGS).unwrap_or_default();
     Ok(made.try_iter()?.any(|one| one.as_str() == Some(id)))
 }
 

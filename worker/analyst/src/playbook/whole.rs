@@ -4,45 +4,125 @@
 //! what was not found asks `whole(step)`, or where a register clears `not partial(step)`, whoever made the plan: what counts
 //! are the calls that the playbook itself makes.
 
-use minijinja::Value;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use minijinja::value::Object;
+use minijinja::{State, Value};
 use nightshift_alert::{Alert, IndicatorKind, Role};
-use nightshift_engine::{CallView, Evidence, Searched, StepView, ToolCall};
+use nightshift_engine::{CallView, Evidence, Searched, StepView, ToolCall, ToolSpec};
 use serde_json::Value as Json;
 
 use super::calls::{Known, about};
 use super::expression::Scope;
-use super::facts::{Facts, Seen};
+use super::facts::Facts;
 use super::form::Playbook;
 use super::turn::failure;
 
-/// The variable that holds the names of these steps, for the function `whole`.
-pub(super) const WHOLE: &str = "_whole";
-
-/// The variable that holds the names of steps that ask something and were not answered whole, for `partial`.
-pub(super) const PARTIAL: &str = "_partial";
-
-/// The variable that holds what each step did not get to know, for `unasked`.
-pub(super) const UNASKED: &str = "_unasked";
+/// The variable that holds what is known of steps that have ended, for the functions below.
+const ENDED: &str = "_ended";
 
 /// How many rows a search may give; what is left out for it is told as cut.
 const LIMIT: &str = "limit";
 
-/// Tells the scope which steps were answered whole, and which in part or not at all.
-pub(super) fn tell(
-    playbook: &Playbook,
-    alert: &Alert,
-    seen: &Seen<'_>,
-    facts: &Facts,
-    scope: &mut Scope,
-) {
-    let known = Known::after(alert, seen.tools, scope);
-    let steps = seen.steps;
-    let is_answered = |call: &ToolCall| answers(steps, call).any(|answer| facts.says_all(answer));
-    // A log of whatever application, without a record of that time, is perhaps of something else.
-    let is_of_else = |call: &ToolCall| {
-        answers(steps, call).any(|answer| {
+/// A case whose work has ended: which steps were answered whole, and which in part or not at all, told when it is first asked
+/// for.
+#[derive(Debug)]
+pub(super) struct Ended {
+    playbook: Arc<Playbook>,
+    steps: Vec<StepView>,
+    tools: Arc<[ToolSpec]>,
+    facts: Arc<Facts>,
+    /// What the calls are filled in from.
+    scope: Scope,
+    told: OnceLock<Told>,
+}
+
+/// What the playbook would have asked, by the names of its steps.
+#[derive(Debug, Default)]
+struct Told {
+    /// Every call was answered, and nothing was left out but repeats.
+    whole: Vec<String>,
+    /// They ask something and were not answered whole.
+    partial: Vec<String>,
+    /// What each did not get to know.
+    unasked: BTreeMap<String, Vec<String>>,
+}
+
+impl Object for Ended {}
+
+impl Ended {
+    /// Has the scope know it.
+    pub(super) fn tell(
+        playbook: &Arc<Playbook>,
+        steps: &[StepView],
+        tools: &Arc<[ToolSpec]>,
+        facts: &Arc<Facts>,
+        scope: &mut Scope,
+    ) {
+        let ended = Self {
+            playbook: Arc::clone(playbook),
+            steps: steps.to_vec(),
+            tools: Arc::clone(tools),
+            facts: Arc::clone(facts),
+            scope: scope.clone(),
+            told: OnceLock::new(),
+        };
+        scope.set(ENDED, Value::from_object(ended));
+    }
+
+    fn told(&self) -> &Told {
+        self.told.get_or_init(|| {
+            let alert = self.facts.source();
+            alert.map_or_else(Told::default, |alert| self.look(alert))
+        })
+    }
+
+    fn look(&self, alert: &Alert) -> Told {
+        let known = Known::after(alert, &self.tools, &self.scope);
+        let mut told = Told::default();
+        for form in &self.playbook.steps {
+            let calls = known.calls(form);
+            let asks_nothing = calls
+                .as_ref()
+                .is_ok_and(|calls| calls.make.is_empty() && calls.left_out.is_empty());
+            if asks_nothing {
+                continue;
+            }
+            let name = form.id.get_ref();
+            if let Ok(calls) = &calls {
+                let silent = calls.make.iter().filter(|call| self.is_silent(call));
+                let values = silent.map(about).chain(calls.left_out.iter().cloned());
+                told.unasked.insert(name.clone(), values.collect());
+            }
+            let calls = calls.ok().filter(|calls| calls.left_out.is_empty());
+            let made = calls.map_or_else(Vec::new, |calls| calls.make);
+            if !made.is_empty() && made.iter().all(|call| self.is_answered(call)) {
+                told.whole.push(name.clone());
+            } else if !made.iter().any(|call| self.is_answered(call))
+                || !made
+                    .iter()
+                    .all(|call| self.is_answered(call) || self.is_of_else(call))
+            {
+                told.partial.push(name.clone());
+            }
+        }
+        told
+    }
+
+    fn is_silent(&self, call: &ToolCall) -> bool {
+        answers(&self.steps, call).next().is_none()
+    }
+
+    fn is_answered(&self, call: &ToolCall) -> bool {
+        answers(&self.steps, call).any(|answer| self.facts.says_all(answer))
+    }
+
+    /// A log of whatever application, without a record of that time, is perhaps of something else.
+    fn is_of_else(&self, call: &ToolCall) -> bool {
+        answers(&self.steps, call).any(|answer| {
             let is_none = |pointer: &str| {
-                let body = facts.body(answer.id);
+                let body = self.facts.body(answer.id);
                 body.and_then(|body| body.pointer(pointer)) == Some(&0.into())
             };
             // What it holds of no known time is of this.
@@ -50,41 +130,33 @@ pub(super) fn tell(
                 && is_none("/searched/records_in_time")
                 && answer.rows.unwrap_or_default() == 0
         })
-    };
-    let (mut whole, mut partial) = (Vec::new(), Vec::new());
-    let mut unasked: Vec<(String, Vec<String>)> = Vec::new();
-    for form in &playbook.steps {
-        let calls = known.calls(form);
-        let asks_nothing = calls
-            .as_ref()
-            .is_ok_and(|calls| calls.make.is_empty() && calls.left_out.is_empty());
-        if asks_nothing {
-            continue;
-        }
-        let name = form.id.get_ref();
-        unasked.extend(calls.as_ref().ok().map(|calls| {
-            let silent = calls
-                .make
-                .iter()
-                .filter(|call| answers(steps, call).next().is_none());
-            let values = silent.map(about).chain(calls.left_out.iter().cloned());
-            (name.clone(), values.collect())
-        }));
-        let calls = calls.ok().filter(|calls| calls.left_out.is_empty());
-        let made = calls.map_or_else(Vec::new, |calls| calls.make);
-        if !made.is_empty() && made.iter().all(is_answered) {
-            whole.push(name.clone());
-        } else if !made.iter().any(is_answered)
-            || !made
-                .iter()
-                .all(|call| is_answered(call) || is_of_else(call))
-        {
-            partial.push(name.clone());
-        }
     }
-    scope.set(WHOLE, Value::from(whole));
-    scope.set(PARTIAL, Value::from(partial));
-    scope.set(UNASKED, Value::from_pairs(unasked));
+}
+
+/// What `read` finds in what is known of the steps; none before the work has ended.
+fn told<T>(state: &State<'_, '_>, read: impl FnOnce(&Told) -> T) -> Option<T> {
+    let ended = state.lookup(ENDED)?;
+    ended
+        .downcast_object_ref::<Ended>()
+        .map(|ended| read(ended.told()))
+}
+
+/// `whole(step)`: whether every call that the step makes was answered, and nothing was left out but repeats. Known once
+/// the work has ended; before that, no.
+pub(super) fn whole(state: &State<'_, '_>, step: &str) -> bool {
+    told(state, |told| told.whole.iter().any(|one| one == step)).unwrap_or(false)
+}
+
+/// `partial(step)`: whether the step has a call to make, and was not answered whole; no where no configured tool could make
+/// one. Known once the work has ended; before that, yes.
+pub(super) fn partial(state: &State<'_, '_>, step: &str) -> bool {
+    told(state, |told| told.partial.iter().any(|one| one == step)).unwrap_or(true)
+}
+
+/// `unasked(step)`: what the calls of the step would have been about that were left out, beyond its limit, or gave no answer.
+pub(super) fn unasked(state: &State<'_, '_>, step: &str) -> Value {
+    let of = told(state, |told| told.unasked.get(step).cloned()).flatten();
+    Value::from(of.unwrap_or_default())
 }
 
 /// The answers to this very call, with whatever limit.
