@@ -36,7 +36,13 @@ pub(super) fn look(playbook: &Arc<Playbook>, question: &ConcludeQuestion) -> (Ar
         tools: &question.tools,
     };
     let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
-    Ended::tell(playbook, &question.steps, &question.tools, &facts, &mut scope);
+    Ended::tell(
+        playbook,
+        &question.steps,
+        &question.tools,
+        &facts,
+        &mut scope,
+    );
     (facts, scope)
 }
 

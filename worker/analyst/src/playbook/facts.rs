@@ -1,7 +1,7 @@
 //! What an expression sees of a case: the alert, the results of each step, earlier cases, what clears it.
 //!
 //! Everything comes from a question of the engine; nothing is looked up here. Most expressions want little of it, so what
-//! is large (the finding as it was sent, earlier cases) is read when it is first asked for, once per question.
+//! is large (the finding as it was sent, earlier cases, whole results) is read when it is first asked for, once per question.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -100,6 +100,32 @@ impl Object for Past {
     }
 }
 
+/// The calls of each step as a value.
+#[derive(Debug)]
+struct Results {
+    facts: Arc<Facts>,
+    steps: BTreeMap<String, (Vec<CallView>, OnceLock<Value>)>,
+}
+
+impl Object for Results {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let (calls, list) = self.steps.get(key.as_str()?)?;
+        let json = |call| result_json(call, &self.facts.bodies);
+        let list =
+            list.get_or_init(|| Value::from(Serde(calls.iter().map(json).collect::<Vec<_>>())));
+        Some(list.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(
+            self.steps
+                .keys()
+                .map(|name| Value::from(name.as_str()))
+                .collect(),
+        )
+    }
+}
+
 /// What pieces of evidence say, each read when it is first asked for.
 #[derive(Debug, Default)]
 struct Bodies(BTreeMap<EvidenceId, (Arc<Evidence>, OnceLock<Json>)>);
@@ -125,21 +151,17 @@ impl Facts {
             .map(|evidence| (evidence.id, (Arc::clone(evidence), OnceLock::new())));
         let bodies = Bodies(bodies.collect());
         let planned_by_us = seen.source == playbook.source();
-        let mut results = BTreeMap::new();
-        let mut values = BTreeMap::new();
+        let (mut results, mut calls_of) = (BTreeMap::new(), BTreeMap::new());
         for step in &playbook.steps {
             let calls: Vec<&CallView> = if planned_by_us {
                 own_calls(step.id.get_ref(), seen.steps)
             } else {
                 calls_of_kinds(step.calls.iter().map(|call| call.tool.get_ref()), seen)
             };
-            let list: Vec<Json> = calls
-                .iter()
-                .map(|call| result_json(call, &bodies))
-                .collect();
             let answered = calls.iter().filter_map(|call| answered(call)).collect();
-            values.insert(step.id.get_ref().clone(), Value::from(Serde(list)));
             results.insert(step.id.get_ref().clone(), answered);
+            let calls = calls.into_iter().cloned().collect();
+            calls_of.insert(step.id.get_ref().clone(), calls);
         }
         let facts = Arc::new(Self {
             source: Some(Arc::clone(alert)),
@@ -151,7 +173,7 @@ impl Facts {
             exonerations: seen.exonerations.to_vec(),
             bodies,
         });
-        let mut scope = facts.scope(values, seen);
+        let mut scope = facts.scope(calls_of, seen);
         scope.set(
             "subject",
             Value::from(alert.subject().unwrap_or("the resource")),
@@ -165,7 +187,7 @@ impl Facts {
         let results = playbook
             .steps
             .iter()
-            .map(|step| (step.id.get_ref().clone(), Value::from(Vec::<Value>::new())))
+            .map(|step| (step.id.get_ref().clone(), Vec::new()))
             .collect();
         let facts = Arc::new(Self {
             source: None,
@@ -183,10 +205,17 @@ impl Facts {
         scope
     }
 
-    fn scope(self: &Arc<Self>, results: BTreeMap<String, Value>, seen: &Seen<'_>) -> Scope {
+    fn scope(self: &Arc<Self>, calls: BTreeMap<String, Vec<CallView>>, seen: &Seen<'_>) -> Scope {
+        let facts = Arc::clone(self);
+        let steps = calls.into_iter();
+        let steps = steps.map(|(name, calls)| (name, (calls, OnceLock::new())));
+        let results = Results {
+            facts,
+            steps: steps.collect(),
+        };
         let mut scope = Scope::default();
         scope.set("alert", Value::from_dyn_object(Arc::clone(self)));
-        scope.set("results", Value::from_pairs(results));
+        scope.set("results", Value::from_object(results));
         scope.set("past", Value::from_object(Past(Arc::clone(self))));
         scope.set("cleared", Value::from(seen.cleared));
         scope.set("exonerations", Value::from(Serde(seen.exonerations)));

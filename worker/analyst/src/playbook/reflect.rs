@@ -7,9 +7,9 @@ use nightshift_engine::{PlanUpdate, ReflectQuestion, Reflection, StepDraft, Step
 use super::calls::Known;
 use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
+use super::findings;
 use super::form::{Playbook, StepForm};
 use super::plan::{draft, keep_known_dependencies};
-use super::findings;
 use super::whole::Ended;
 
 /// Steps whose `when` holds are added; claims that hold are insights.
@@ -28,7 +28,13 @@ pub(super) fn reflect(
         ..Seen::default()
     };
     let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
-    Ended::tell(playbook, &question.steps, &question.tools, &facts, &mut scope);
+    Ended::tell(
+        playbook,
+        &question.steps,
+        &question.tools,
+        &facts,
+        &mut scope,
+    );
     let made = findings::make(playbook, &facts, &mut scope);
     let known = Known::after(&question.alert, &question.tools, &scope);
     let asked = |form: &StepForm| {
