@@ -8,6 +8,8 @@
 
 mod config;
 mod examine;
+#[cfg(test)]
+mod headers;
 mod management;
 mod message;
 mod outstanding;
