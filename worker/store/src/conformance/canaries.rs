@@ -52,6 +52,12 @@ impl Fixture {
         self.store.act(&id.0, act).await.unwrap();
     }
 
+    async fn conclude_all(&self) {
+        for claimed in self.store.claim(Lane::Any, 10).await.unwrap() {
+            conclude(&self.store, &claimed).await;
+        }
+    }
+
     async fn last(&self) -> Option<i64> {
         let last = self.store.last_canary().await.unwrap();
         last.map(|last| (last - at(0)).num_seconds())
@@ -160,6 +166,7 @@ async fn the_last_canary_is_the_newest_that_came_through(fixture: Fixture) {
         case_of(&fixture.take(canary(100, 2)).await),
         case_of(&fixture.take(canary(200, 3)).await),
     ];
+    fixture.conclude_all().await;
     assert_eq!(fixture.last().await, None, "none has come through");
     fixture.close(&ids[0], 10, CANARY_CLOSER).await;
     assert_eq!(fixture.last().await, Some(10));
@@ -170,6 +177,11 @@ async fn the_last_canary_is_the_newest_that_came_through(fixture: Fixture) {
     let alert = case_of(&fixture.accept(DNS).await);
     fixture.close(&alert, 300, CANARY_CLOSER).await;
     assert_eq!(fixture.last().await, Some(110), "nor does another case");
+    let failed = case_of(&fixture.take(canary(400, 4)).await);
+    let claimed = fixture.store.claim_one(&failed).await.unwrap().unwrap();
+    fail(&fixture.store, &claimed).await;
+    fixture.close(&failed, 410, CANARY_CLOSER).await;
+    assert_eq!(fixture.last().await, Some(110), "nor one that failed");
     let open = CaseFilter {
         desk: Some(DeskStatus::Open),
         ..all_of(Some(CANARY_FEED))
@@ -183,12 +195,14 @@ async fn f29_a_canary_of_a_clock_that_was_ahead_hides_no_silence(fixture: Fixtur
         case_of(&fixture.take(canary(100, 2)).await),
         case_of(&fixture.take(canary(AHEAD, 3)).await),
     ];
+    fixture.conclude_all().await;
     fixture.close(&ids[0], 10, CANARY_CLOSER).await;
     fixture.close(&ids[2], AHEAD + 10, CANARY_CLOSER).await;
     assert_eq!(fixture.last().await, Some(10), "it was opened ahead");
     fixture.close(&ids[1], AHEAD, CANARY_CLOSER).await;
     assert_eq!(fixture.last().await, Some(10), "it was closed ahead");
     let next = case_of(&fixture.take(canary(200, 4)).await);
+    fixture.conclude_all().await;
     fixture.close(&next, 210, CANARY_CLOSER).await;
     assert_eq!(fixture.last().await, Some(210), "the clock is right again");
 }

@@ -7,11 +7,12 @@ use nightshift_pipeline::{CANARY_CLOSER, Canaries, CaseId, StoreError};
 use super::PostgresStore;
 use super::row::limit;
 
-/// Read off the index of storms, from its end: not all canaries that ever were. Workers date cases and acts, and a clock of
+/// One that failed is shown too, and taken away, and proves nothing: its triage did not come to an end. Read off the index of
+/// storms, from its end: not all canaries that ever were. Workers date cases and acts, and a clock of
 /// theirs may have been ahead.
 const LAST: &str = "SELECT acts.at FROM cases JOIN acts ON acts.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND coalesce(cases.account, '') = '' \
-         AND acts.act = 'closed' AND acts.by_whom = $1 AND acts.at <= now() AND cases.opened_at <= now() \
+         AND cases.status = 'concluded' AND acts.act = 'closed' AND acts.by_whom = $1 AND acts.at <= now() AND cases.opened_at <= now() \
      ORDER BY cases.opened_at DESC LIMIT 1";
 /// What was not shown because it was too late has no name at its destination.
 const OPEN: &str = "SELECT cases.id, min(deliveries.sent_at) \

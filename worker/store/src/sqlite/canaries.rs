@@ -8,10 +8,11 @@ use rusqlite::{OptionalExtension as _, Row};
 use super::SqliteStore;
 use super::row::get_time;
 
-/// Read off the index of storms, from its end: not all canaries that ever were. The clock may have been ahead for a while.
+/// One that failed is shown too, and taken away, and proves nothing: its triage did not come to an end. Read off the index of
+/// storms, from its end: not all canaries that ever were. The clock may have been ahead for a while.
 const LAST: &str = "SELECT acts.at FROM cases JOIN acts ON acts.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND cases.account IS NULL \
-         AND acts.act = 'closed' AND acts.by_whom = ?1 AND acts.at <= strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+         AND cases.status = 'concluded' AND acts.act = 'closed' AND acts.by_whom = ?1 AND acts.at <= strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
          AND cases.opened_at <= strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      ORDER BY cases.opened_at DESC LIMIT 1";
 /// What was not shown because it was too late has no name at its destination.
