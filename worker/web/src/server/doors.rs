@@ -190,6 +190,15 @@ fn share(one: SocketAddr, other: SocketAddr) -> bool {
     one.port() == other.port() && one.port() != 0 && (one.ip() == other.ip() || is_all)
 }
 
+/// Whether anything can listen at this address, at some port: of one whose own port is not free yet, nothing else can be
+/// known before the server that has it gives way.
+async fn is_of_this_machine(address: SocketAddr) -> Result<(), WebError> {
+    let tried = TcpListener::bind((address.ip(), 0)).await;
+    tried
+        .map(drop)
+        .map_err(|cause| WebError::Bind { address, cause })
+}
+
 impl Bound {
     /// Takes the addresses that nobody has; those of the server before stay, or are free when it has ended.
     pub(super) async fn of(wanted: Vec<Wanted>, before: &Doors) -> Result<Self, WebError> {
@@ -203,7 +212,10 @@ impl Bound {
             let is_used = asked.any(|taken| share(taken, one.address));
             match before.find(&one) {
                 Some(door) => bound.kept.push((Arc::clone(door), one.behind)),
-                None if is_used => bound.waiting.push(one),
+                None if is_used => {
+                    is_of_this_machine(one.address).await?;
+                    bound.waiting.push(one);
+                }
                 None => bound.fresh.push(Door::open(one).await?),
             }
         }

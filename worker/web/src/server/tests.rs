@@ -368,3 +368,26 @@ async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_befo
         ended.unwrap().unwrap();
     }
 }
+
+#[tokio::test]
+async fn an_address_of_another_machine_is_refused_before_any_door_is_shut() {
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let at = |host: &str| WebConfig {
+        listen: "127.0.0.1:0".into(),
+        metrics_listen: format!("{host}:{port}"),
+        ..WebConfig::default()
+    };
+    let stop = CancellationToken::new();
+    let first = server(&at("0.0.0.0"), store()).bind().await.unwrap();
+    let (doors, serving) = first.open(&stop).await.unwrap();
+    let tasks: tokio::task::JoinSet<_> = serving.into_iter().collect();
+    // For documents alone (RFC 5737): no machine has it.
+    let refused = server(&at("192.0.2.7"), store()).bind_after(&doors).await;
+    let error = refused.map(drop).unwrap_err().to_string();
+    assert!(error.contains(&format!("192.0.2.7:{port}")), "{error}");
+    let answers = tokio::net::TcpStream::connect(("127.0.0.1", port)).await;
+    assert!(answers.is_ok());
+    drop(tasks);
+}
