@@ -33,6 +33,8 @@ struct Channel {
     shown: Mutex<Vec<String>>,
     /// It takes this case, and its answer is lost.
     loses: Option<&'static str>,
+    /// How its next posts are refused for good.
+    refusals: Mutex<Vec<String>>,
     /// Seconds for which it wants to be left alone when it is told something next.
     busy: Mutex<Option<u64>>,
     /// How its next look-ups end.
@@ -64,6 +66,10 @@ impl Destination for Channel {
         self.pace
     }
 
+    fn wants(&self, showing: &Showing) -> bool {
+        !showing.is_early() || showing.is_spent_canary()
+    }
+
     async fn find(
         &self,
         showing: &Showing,
@@ -87,6 +93,9 @@ impl Destination for Channel {
         };
         if let Some(meanwhile) = self.meanwhile.lock().unwrap().as_mut() {
             meanwhile(posts);
+        }
+        if let Some(what) = self.refusals.lock().unwrap().pop() {
+            return Err(DeliveryError::Never { what });
         }
         if let Some(secs) = self.busy.lock().unwrap().take() {
             return Err(DeliveryError::Later {

@@ -48,7 +48,12 @@ impl Delivering {
             return Ok(Went::Badly);
         };
         let (due, result) = result;
-        self.count(&due, if result.is_ok() { "sent" } else { "failed" });
+        match &result {
+            Ok(_) => self.count(&due, "sent"),
+            // The report stands there, and other ones are taken: that this edit never will be says nothing of the destination.
+            Err(DeliveryError::Never { .. }) if due.showing.minor => {}
+            Err(_) => self.count(&due, "failed"),
+        }
         if let Err(error) = &result {
             spans::not_sent(&span, error);
         }

@@ -95,6 +95,20 @@ async fn a_look_up_that_fails_counts_as_a_try_that_failed_and_one_that_waits_doe
 }
 
 #[tokio::test]
+async fn an_edit_that_is_refused_for_good_says_nothing_of_the_reports_of_its_destination() {
+    // Somebody pressed a button, and the issue was moved where it has no such step.
+    let outbox = Arc::new(FakeOutbox::with(&["edit pressed"]));
+    let channel = Arc::new(Channel::default());
+    *channel.refusals.lock().unwrap() = vec!["no such step".to_owned(); 2];
+    let counted = Arc::new(Counted::default());
+    let mut delivering = delivering(&outbox, &channel);
+    delivering.meter = counted.clone();
+    until_idle(&delivering, &outbox).await;
+    assert_eq!(channel.posts().len(), 3);
+    assert_eq!(*counted.0.lock().unwrap(), ["sent"]);
+}
+
+#[tokio::test]
 async fn a_digest_that_cannot_be_made_counts_as_a_try_that_failed() {
     let outbox = Arc::new(FakeOutbox::with(&["mine"]));
     let channel = Arc::new(Channel::default());

@@ -144,6 +144,7 @@ impl Outbox for FakeOutbox {
                 begun_ago: Duration::ZERO,
                 showing: Showing {
                     remote_id: name.starts_with("edit").then(|| format!("ts-{name}")),
+                    minor: name.starts_with("edit pressed"),
                     ..Showing::first(report(name))
                 },
             })
