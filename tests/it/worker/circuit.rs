@@ -51,10 +51,15 @@ fn worker_of(models: &str) -> (Place, Running, String) {
 }
 
 async fn is_open(url: &str) -> bool {
+    open(url).await > 0
+}
+
+/// How many models are told for down.
+async fn open(url: &str) -> usize {
     let text = reqwest::get(url).await.unwrap().text().await.unwrap();
     let lines = text.lines();
-    let mut of_circuits = lines.filter(|line| line.starts_with("nightshift_llm_circuit_open{"));
-    of_circuits.any(|line| line.ends_with(" 1"))
+    let of_circuits = lines.filter(|line| line.starts_with("nightshift_llm_circuit_open{"));
+    of_circuits.filter(|line| line.ends_with(" 1")).count()
 }
 
 /// Waits until the model is told for down.
@@ -63,8 +68,12 @@ async fn until_open(url: &str) {
 }
 
 async fn until(url: &str, wanted: bool) {
+    until_open_are(url, |open| (open > 0) == wanted).await;
+}
+
+async fn until_open_are(url: &str, is_wanted: impl Fn(usize) -> bool) {
     let changes = async {
-        while is_open(url).await != wanted {
+        while !is_wanted(open(url).await) {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
@@ -134,5 +143,18 @@ async fn f21_a_model_that_is_down_is_told_for_down_after_a_reload_that_leaves_it
     is_down.store(false, Ordering::Relaxed);
     let ended = worker.until("case concluded");
     assert!(ended.contains("analyst=model"), "{ended}");
+    until(&url, false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f21_a_model_that_no_profile_asks_any_more_is_not_told_for_down() {
+    let is_down = Arc::new(AtomicBool::new(true));
+    let fake = model(&is_down, None).await;
+    let (place, mut worker, url) = worker(&fake);
+    until_open(&url).await;
+    let by_playbook = "[[profile]]\nname = \"default\"\nanalyst = \"playbook\"\n\n[[model]]\n";
+    change(&place, "[[model]]\n", by_playbook);
+    worker.until(RENEWED);
+    // It is still down, and nobody asks it whether it is back.
     until(&url, false).await;
 }

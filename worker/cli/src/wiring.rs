@@ -15,6 +15,7 @@ mod sources;
 mod web;
 mod worker;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -50,7 +51,7 @@ pub(crate) use worker::Loop;
 
 use impatient::Impatient;
 use kept::OpenedBy;
-use models::Connected;
+use models::{AskedModels, Connected};
 use selected::Selected;
 
 /// Everything that commands work with.
@@ -68,7 +69,7 @@ pub(crate) struct App {
     pub(crate) routes: Routes,
     pub(crate) destinations: Vec<Arc<dyn Destination>>,
     /// The models that the triage loop asks, once there is one.
-    asked: OnceLock<Models>,
+    asked: OnceLock<AskedModels>,
     /// Those of the configuration before.
     before: Option<Models>,
     /// The day's budget, if there is one.
@@ -254,7 +255,7 @@ impl App {
     }
 
     fn begin_models(&self, models: &Models) {
-        for name in models.open_circuits().keys() {
+        for name in models.open_circuits(&BTreeSet::new()).keys() {
             self.metrics.begin_model(name);
         }
     }

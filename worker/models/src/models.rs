@@ -14,7 +14,7 @@
 //! | untold | what a server does not say of an answer is priced as it is estimated |
 //! | adapter | protocol |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use nightshift_analyst::chat::{ChatModel, Usage};
@@ -179,13 +179,14 @@ impl Models {
         &self.circuits
     }
 
-    /// Whether the circuit of each is open, by `provider/model`; of several that are the same there, whether any is.
+    /// Whether the circuit of each is open, by `provider/model`; of several that are the same there, whether any is. Of one
+    /// that is not among those that are `asked` it is not: nobody would find out that it is back.
     #[must_use]
-    pub fn open_circuits(&self) -> BTreeMap<&str, bool> {
+    pub fn open_circuits(&self, asked: &BTreeSet<String>) -> BTreeMap<&str, bool> {
         let mut open = BTreeMap::new();
         for (name, model) in &self.models {
             let of_name = open.entry(model.chat.traits().name.as_str()).or_default();
-            *of_name |= self.circuits.is_open(name);
+            *of_name |= asked.contains(name) && self.circuits.is_open(name);
         }
         open
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_models::Models;
 use nightshift_pipeline::{Backlog, Canaries, Cases, InboxRoom, Purse, Source, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::models::AskedModels;
 use super::worker::Loop;
 use crate::metrics::Metrics;
 
@@ -20,7 +20,7 @@ pub(super) struct Gauges {
     pub(super) sources: Vec<Arc<dyn Source>>,
     pub(super) cases: Arc<dyn Cases>,
     pub(super) canaries: Option<Arc<dyn Canaries>>,
-    pub(super) models: Option<Models>,
+    pub(super) models: Option<AskedModels>,
     pub(super) purse: Option<Arc<Purse>>,
     pub(super) meter: Arc<Metrics>,
     pub(super) room: Arc<InboxRoom>,
@@ -36,8 +36,8 @@ impl Loop for Gauges {
                 () = stop.cancelled() => return,
                 _ = looks.tick() => {}
             }
-            if let Some(models) = &self.models {
-                self.meter.circuits(&models.open_circuits());
+            if let Some(AskedModels { models, names }) = &self.models {
+                self.meter.circuits(&models.open_circuits(names));
             }
             let forget = || {
                 self.meter.forget_sources();

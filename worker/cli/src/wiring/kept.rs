@@ -67,7 +67,7 @@ impl App {
     pub(crate) fn kept(&self) -> Kept {
         Kept {
             metrics: Arc::clone(&self.metrics),
-            models: self.asked.get().cloned(),
+            models: self.asked.get().map(|asked| asked.models.clone()),
             certificates: self.certificates.clone(),
             store: Arc::clone(&self.store),
             opened: self.opened.clone(),

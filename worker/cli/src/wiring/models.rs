@@ -2,6 +2,7 @@
 //!
 //! Models are connected when a command triages something, not before: who lists cases needs no key.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,13 @@ const RESERVED_OUTPUT_TOKENS: u32 = 2_000;
 
 /// How long a model has to show that it is back.
 const PROBE: Duration = Duration::from_secs(30);
+
+/// Models, and which of them new cases ask.
+#[derive(Clone)]
+pub(super) struct AskedModels {
+    pub(super) models: Models,
+    pub(super) names: BTreeSet<String>,
+}
 
 /// The connected models of a configuration.
 pub(crate) struct Connected {
@@ -148,6 +156,22 @@ impl Connected {
         &self,
         profiles: &[Profile],
     ) -> anyhow::Result<Option<Arc<dyn ModelHealth>>> {
+        let all = self.asked(profiles)?;
+        Ok((!all.is_empty()).then(|| {
+            Arc::new(Chains {
+                models: self.models.clone(),
+                all,
+            }) as Arc<dyn ModelHealth>
+        }))
+    }
+
+    /// The names of the models that cases of these profiles ask.
+    pub(super) fn names_asked(&self, profiles: &[Profile]) -> anyhow::Result<BTreeSet<String>> {
+        Ok(self.asked(profiles)?.into_iter().flatten().collect())
+    }
+
+    /// The chains that cases of these profiles ask.
+    fn asked(&self, profiles: &[Profile]) -> anyhow::Result<Vec<Vec<String>>> {
         let default = [Profile::default()];
         let has_default = profiles.iter().any(|one| one.name == "default");
         let defaults = if has_default { &[][..] } else { &default[..] };
@@ -165,12 +189,7 @@ impl Connected {
                 }
             }
         }
-        Ok((!all.is_empty()).then(|| {
-            Arc::new(Chains {
-                models: self.models.clone(),
-                all,
-            }) as Arc<dyn ModelHealth>
-        }))
+        Ok(all)
     }
 
     fn chain(&self, chains: &QuestionModels, asked: Asked) -> anyhow::Result<Arc<dyn ChatModel>> {
@@ -220,6 +239,14 @@ impl Chains {
         self.models.circuits().health(&names)
     }
 
+    /// Chains that are down and may be asked now, whatever others were told to wait.
+    fn due(&self) -> impl Iterator<Item = &Vec<String>> {
+        let now = Instant::now();
+        self.all.iter().filter(move |chain| {
+            matches!(self.health_of(chain), Health::Down { probe_at, .. } if probe_at <= now)
+        })
+    }
+
     /// Models that are down in chains that are up, and may be asked now. Nobody else asks them before the next case does.
     fn spared(&self) -> Vec<&str> {
         let (now, circuits) = (Instant::now(), self.models.circuits());
@@ -247,20 +274,13 @@ impl ModelHealth for Chains {
     }
 
     fn may_probe(&self) -> bool {
-        let now = Instant::now();
-        let is_time = self.health().all(|health| match health {
-            Health::Up => true,
-            Health::Down { probe_at, .. } => probe_at <= now,
-        });
-        is_time && self.are_down() || !self.spared().is_empty()
+        self.due().next().is_some() || !self.spared().is_empty()
     }
 
     async fn probe(&self) {
-        for (chain, health) in self.all.iter().zip(self.health()) {
-            if health != Health::Up {
-                let names: Vec<&str> = chain.iter().map(String::as_str).collect();
-                self.ask(&names).await;
-            }
+        for chain in self.due() {
+            let names: Vec<&str> = chain.iter().map(String::as_str).collect();
+            self.ask(&names).await;
         }
         for name in self.spared() {
             self.ask(&[name]).await;

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::destinations::Building;
 use super::gauges::Gauges;
+use super::models::AskedModels;
 use super::{App, Overrides};
 use crate::config::Retention;
 use crate::exit::Exit;
@@ -73,7 +74,12 @@ impl App {
             ..Overrides::default()
         };
         let models = self.connect(&patient)?;
-        self.asked.get_or_init(|| models.models().clone());
+        let profiles = &self.config.profiles;
+        let asked = AskedModels {
+            models: models.models().clone(),
+            names: models.names_asked(profiles).map_err(Exit::Config)?,
+        };
+        self.asked.get_or_init(|| asked);
         let profiles = self.profiles_of(&patient, &models)?;
         let mut triage = self.triage_with(profiles, self.routes.clone(), None);
         triage.announcer = Some(self.store.clone());
@@ -103,8 +109,8 @@ impl App {
 
     /// Begins the series of what triage counts, once it is to run: cases that end, calls of tools, requests to models.
     pub(crate) fn begin_triage(&self) {
-        if let Some(models) = self.asked.get() {
-            self.begin_models(models);
+        if let Some(asked) = self.asked.get() {
+            self.begin_models(&asked.models);
         }
         let options = self.read_options();
         let feeds = options.generic.iter().map(|feed| feed.name.as_str());
