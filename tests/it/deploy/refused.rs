@@ -164,19 +164,23 @@ fn what_keda_cannot_ask_and_what_pods_cannot_have_is_refused() {
         (format!("{keyed},store.url=postgres://u@[::1]:5432/d"), one),
         (format!("{keyed},store.url=postgres://h/d"), one),
         (
-            format!("{keda},store.url=postgres://u@h/d"),
+            format!("{keda},store.url=postgres://u@h.data/d"),
             "store.passwordKey: KEDA",
+        ),
+        (
+            format!("{keyed},store.url=postgres://u@postgres/d"),
+            "KEDA asks from its own namespace",
         ),
         (
             "canary.everyMinutes=15,canary.keyKey=k".to_owned(),
             "canary.keyKey: there is no Secret",
         ),
         (
-            format!("{keyed},store.url=postgres://u@h/d?options=-csearch_path%3Dours"),
+            format!("{keyed},store.url=postgres://u@h.data/d?options=-csearch_path%3Dours"),
             "KEDA does not send `options`",
         ),
         (
-            format!("{keyed},store.url=postgres://u@h/d,mode=apart,fullnameOverride={long}"),
+            format!("{keyed},store.url=postgres://u@h.data/d,mode=apart,fullnameOverride={long}"),
             "set it to at most 47 letters",
         ),
         ("web.port=9090".to_owned(), twice),
@@ -227,7 +231,7 @@ fn what_nobody_would_run_or_serve_and_numbers_that_cross_are_refused() {
             "the keys a_b and a-b would get one name",
         ),
     ] {
-        let said = refused(&["--set", &format!("store.url=postgres://u@h/d,{values}")]);
+        let said = refused(&["--set", &format!("store.url=postgres://u@h.data/d,{values}")]);
         assert!(said.contains(says), "{values}: {said}");
     }
     let said = refused_as("123", &[]);

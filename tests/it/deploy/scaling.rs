@@ -105,7 +105,7 @@ fn keda_asks_the_database_and_the_brokers_with_credentials_that_are_there() {
     }
 }
 
-const STORE: &str = "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h/d";
+const STORE: &str = "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h.data/d";
 const QUEUES: &str = "autoscaling.keda.rabbitmq[0].queue=q,autoscaling.keda.rabbitmq[0].messagesPerReplica=1,\
      autoscaling.keda.rabbitmq[0].hostKey=k,autoscaling.keda.sqs[0].queueURL=https://q,\
      autoscaling.keda.sqs[0].region=r,autoscaling.keda.sqs[0].messagesPerReplica=1";
@@ -342,7 +342,7 @@ fn a_new_worker_is_ready_before_an_old_one_drains_where_two_can_work() {
         }
     }
     // A claim that one pod alone mounts may be one of a single node, where the new pod would wait for it for ever.
-    let store = "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h/d";
+    let store = "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h.data/d";
     for (values, wanted) in [
         ("data.existingClaim=c", true),
         ("data.existingClaim=c,only={intake}", true),

@@ -32,7 +32,7 @@ fn an_image_is_named_by_its_tag_or_by_what_it_holds() {
             format!("nightshift@{digest}"),
         ),
     ] {
-        for container in containers(&["--set", &format!("store.url=postgres://u@h/d,{values}")]) {
+        for container in containers(&["--set", &format!("store.url=postgres://u@h.data/d,{values}")]) {
             assert_eq!(container["image"], wanted);
         }
     }
@@ -45,7 +45,7 @@ fn the_first_line_of_a_configuration_may_be_indented() {
     for config in ["    [log]\nlevel = \"info\"\n", "\n\n  # ours\n[log]\n", ""] {
         let file = place.file("c.toml", config).unwrap();
         let file = format!("config={}", file.display());
-        let values = "store.url=postgres://u@h/d,only={triage}";
+        let values = "store.url=postgres://u@h.data/d,only={triage}";
         let objects = rendered(&["--set-file", &file, "--set", values]);
         let maps = kind(&objects, "ConfigMap");
         assert_eq!(maps.len(), 2, "the release's, and the migration's");
@@ -63,7 +63,7 @@ fn names_that_look_like_numbers_stay_names() {
     let names = "existingSecret=12,existingConfigSecret=1e3,store.passwordKey=007,data.existingClaim=5,\
                  priorityClassName=0x1,serviceAccount.name=8,image.pullSecrets={9},\
                  extraVolumeMounts[0].name=1,extraVolumeMounts[0].mountPath=/a,extraVolumeMounts[0].subPath=2.0";
-    let keda = "store.url=postgres://u@h/d,autoscaling.kind=keda";
+    let keda = "store.url=postgres://u@h.data/d,autoscaling.kind=keda";
     let objects = rendered(&["--set-string", names, "--set", keda]);
     let pod = &kind(&objects, "Deployment")[0]["spec"]["template"]["spec"];
     let volume = |name: &str| {
@@ -94,7 +94,7 @@ fn names_that_look_like_numbers_stay_names() {
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn large_numbers_are_written_out() {
     let values =
-        "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h/d,autoscaling.kind=keda";
+        "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h.data/d,autoscaling.kind=keda";
     // Helm reads numbers of a file otherwise than those of its command line.
     let place = Place::new().unwrap();
     let more = "migrate: {activeDeadlineSeconds: 1000000}\nautoscaling:\n  keda:\n    casesPerReplica: 2000000\n    \

@@ -67,16 +67,16 @@ impl Config {
         }
         let url = self.endpoint()?;
         match self.credentials.as_str() {
-            "metadata" => Ok(()),
             "none" if self.endpoint_url.is_none() => Err(
                 "credentials = \"none\": Google wants some; this is for the emulator, at endpoint_url"
                     .to_owned(),
             ),
             "none" => Ok(()),
             _ if url.scheme() == "http" && !url.host_str().is_some_and(is_loopback) => Err(format!(
-                "endpoint_url = {:?}: credentials would go over the network unencrypted; use https://",
+                "endpoint_url = {:?}: credentials would go over the network unencrypted; use https://, or credentials = \"none\" for the emulator",
                 url.as_str()
             )),
+            "metadata" => Ok(()),
             reference if is_elsewhere(reference) => Ok(()),
             _ => Err(
                 "credentials: write \"metadata\", or \"file:PATH\" or \"env:NAME\" with the key of a service account"
@@ -119,4 +119,29 @@ fn is_elsewhere(reference: &str) -> bool {
         rest.is_some_and(|rest| !rest.is_empty())
     };
     named("env:") || named("file:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobodys_token_goes_over_the_network_in_clear() {
+        let check = |credentials: &str| {
+            let config: Config = serde_json::from_value(serde_json::json!({
+                "name": "scc",
+                "subscription": "projects/p/subscriptions/s",
+                "endpoint_url": "http://emulator.corp:8085",
+                "allow_private": true,
+                "credentials": credentials,
+            }))
+            .unwrap();
+            config.check()
+        };
+        for credentials in ["metadata", "file:key.json"] {
+            let refused = check(credentials).unwrap_err();
+            assert!(refused.contains("unencrypted"), "{refused}");
+        }
+        assert_eq!(check("none"), Ok(()));
+    }
 }

@@ -36,7 +36,9 @@ const FACTS: &str = "SELECT current_setting('server_version') AS version, curren
             FROM pg_roles r WHERE r.rolname = current_user AND r.rolconnlimit >= 0 AND NOT r.rolsuper),
         (SELECT d.datconnlimit - (SELECT count(*) FROM pg_stat_activity a WHERE a.datid = d.oid AND a.usesysid IS NOT NULL)::int
             FROM pg_database d WHERE d.datname = current_database() AND d.datconnlimit >= 0)) AS free_connections,
-    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_create,
+    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AND NOT EXISTS (
+        SELECT FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = 'cases'
+            AND c.relkind = 'r' AND NOT pg_has_role(c.relowner, 'USAGE')) AS may_create,
     coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted";
 const CLOCK: &str = "SELECT clock_timestamp()";
 /// Tables of ours that the role may not read or write as a worker does.

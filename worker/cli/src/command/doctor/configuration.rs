@@ -193,14 +193,17 @@ fn links(config: &Config, checkup: &mut Checkup) {
 fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
     let config = &loaded.config;
     let mut places = Vec::new();
-    let in_environment = loaded
-        .environment
-        .iter()
-        .any(|name| name == "NIGHTSHIFT__STORE__URL");
-    if without_password(&config.store.url) != config.store.url && !in_environment {
+    let in_file = |variable: &str| {
+        let mut names = loaded.environment.iter();
+        !names.any(|name| name.starts_with(variable))
+    };
+    if without_password(&config.store.url) != config.store.url && in_file("NIGHTSHIFT__STORE__URL")
+    {
         places.push("[store] url".to_owned());
     }
-    if config.store.password.as_ref().is_some_and(is_written_out) {
+    if config.store.password.as_ref().is_some_and(is_written_out)
+        && in_file("NIGHTSHIFT__STORE__PASSWORD")
+    {
         places.push("[store] password".to_owned());
     }
     for source in &config.sources {
@@ -221,7 +224,7 @@ fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
         .iter()
         .filter(|one| one.api_key.as_ref().is_some_and(is_written_out));
     places.extend(models.map(|one| format!("[[model]] {}", one.name)));
-    if config.canary.key().is_some_and(is_written_out) {
+    if config.canary.key().is_some_and(is_written_out) && in_file("NIGHTSHIFT__CANARY__KEY") {
         places.push("[canary] key".to_owned());
     }
     let destinations = config
@@ -229,7 +232,8 @@ fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
         .iter()
         .filter(|one| one.secrets().into_iter().any(is_written_out));
     places.extend(destinations.map(|one| format!("[[destination]] {}", one.name())));
-    if config.traces.headers.values().any(is_written_out) {
+    if config.traces.headers.values().any(is_written_out) && in_file("NIGHTSHIFT__TRACES__HEADERS")
+    {
         places.push("[traces] headers".to_owned());
     }
     if !places.is_empty() {

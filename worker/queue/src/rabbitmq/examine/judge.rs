@@ -22,7 +22,7 @@ pub(super) struct Facts {
     pub(super) dead_letter_key: Option<String>,
     ttl_ms: Option<u64>,
     most: Option<u64>,
-    overflow: Option<String>,
+    drops_oldest: bool,
     delivery_limit: Option<i64>,
     consumer_timeout_ms: Option<u64>,
     version: String,
@@ -51,10 +51,12 @@ pub(super) fn facts(queue: &Value, version: &str) -> Facts {
             .min()
     };
     let string = |name: &str| either(name)?.as_str().map(str::to_owned);
+    let kind = text("type")
+        .or_else(|| string("queue-type"))
+        .unwrap_or_else(|| "classic".to_owned());
     Facts {
-        kind: text("type")
-            .or_else(|| string("queue-type"))
-            .unwrap_or_else(|| "classic".to_owned()),
+        drops_oldest: drops_oldest(set("overflow"), &kind),
+        kind,
         is_durable: is("durable"),
         is_fleeting: is("auto_delete") || is("exclusive"),
         expires_ms: least("expires"),
@@ -62,10 +64,25 @@ pub(super) fn facts(queue: &Value, version: &str) -> Facts {
         dead_letter_key: string("dead-letter-routing-key"),
         ttl_ms: least("message-ttl"),
         most: least("max-length").or_else(|| least("max-length-bytes")),
-        overflow: string("overflow"),
         delivery_limit: delivery_limit(set("delivery-limit"), version),
         consumer_timeout_ms: least("consumer-timeout"),
         version: version.to_owned(),
+    }
+}
+
+/// Whether a full queue drops its oldest message. A quorum queue goes by the policy where there is one, and knows no other way to
+/// spare it than `reject-publish` (`rabbit_quorum_queue`).
+fn drops_oldest((argument, policy): (Option<Value>, Option<Value>), kind: &str) -> bool {
+    let is_quorum = kind == "quorum";
+    let first = if is_quorum {
+        policy.or(argument)
+    } else {
+        argument.or(policy)
+    };
+    let how = first.as_ref().and_then(Value::as_str);
+    match is_quorum {
+        true => how != Some("reject-publish"),
+        false => how.is_none_or(|how| how == "drop-head"),
     }
 }
 
@@ -161,11 +178,7 @@ fn bounds(facts: &Facts, checkup: &mut Checkup) {
             checkup,
         );
     }
-    let drops = facts
-        .overflow
-        .as_deref()
-        .is_none_or(|how| how == "drop-head");
-    if let Some(most) = facts.most.filter(|_| drops) {
+    if let Some(most) = facts.most.filter(|_| facts.drops_oldest) {
         checkup.error(
             "source.max_length",
             match fate {
@@ -363,5 +376,15 @@ mod tests {
         let told =
             json!({"/arguments/x-max-length": 1000, "/arguments/x-overflow": "reject-publish"});
         assert_eq!(found(told), Vec::<&str>::new());
+        // Of classic queues; a quorum queue takes it for drop-head.
+        let of_another =
+            json!({"/arguments/x-max-length": 1000, "/arguments/x-overflow": "reject-publish-dlx"});
+        assert_eq!(found(of_another), ["source.max_length"]);
+        let overruled = json!({
+            "/arguments/x-max-length": 1000,
+            "/arguments/x-overflow": "reject-publish",
+            "/effective_policy_definition/overflow": "drop-head",
+        });
+        assert_eq!(found(overruled), ["source.max_length"]);
     }
 }
