@@ -231,7 +231,10 @@ fn what_nobody_would_run_or_serve_and_numbers_that_cross_are_refused() {
             "the keys a_b and a-b would get one name",
         ),
     ] {
-        let said = refused(&["--set", &format!("store.url=postgres://u@h.data/d,{values}")]);
+        let said = refused(&[
+            "--set",
+            &format!("store.url=postgres://u@h.data/d,{values}"),
+        ]);
         assert!(said.contains(says), "{values}: {said}");
     }
     let said = refused_as("123", &[]);

@@ -32,7 +32,10 @@ fn an_image_is_named_by_its_tag_or_by_what_it_holds() {
             format!("nightshift@{digest}"),
         ),
     ] {
-        for container in containers(&["--set", &format!("store.url=postgres://u@h.data/d,{values}")]) {
+        for container in containers(&[
+            "--set",
+            &format!("store.url=postgres://u@h.data/d,{values}"),
+        ]) {
             assert_eq!(container["image"], wanted);
         }
     }
@@ -93,8 +96,7 @@ fn names_that_look_like_numbers_stay_names() {
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn large_numbers_are_written_out() {
-    let values =
-        "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h.data/d,autoscaling.kind=keda";
+    let values = "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h.data/d,autoscaling.kind=keda";
     // Helm reads numbers of a file otherwise than those of its command line.
     let place = Place::new().unwrap();
     let more = "migrate: {activeDeadlineSeconds: 1000000}\nautoscaling:\n  keda:\n    casesPerReplica: 2000000\n    \
