@@ -54,6 +54,14 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
          model = \"gpt-5\"\napi_key = \"sk-hush\"\n",
     );
     assert_eq!(secrets, ["configuration.secret_in_file"]);
+    // As containers are told: nothing of it stands in the file.
+    let mut place = Place::new().unwrap();
+    place.set("NIGHTSHIFT__CANARY__KEY", "0123456789abcdef0123");
+    place.set("NIGHTSHIFT__STORE__PASSWORD", "hush");
+    let told = format!(
+        "{GOOD}[canary]\nevery_minutes = 15\n[store]\nurl = \"postgres://ana@127.0.0.1/db\"\n"
+    );
+    assert_eq!(found(&place, &told, "configuration"), Vec::<String>::new());
     let nothing = found(&Place::new().unwrap(), "", "configuration");
     assert_eq!(
         nothing,

@@ -143,6 +143,17 @@ fn folders_that_cannot_be_are_told() {
     let posted =
         "[[source]]\nname = \"push\"\nkind = \"http\"\ntokens = [\"env:NIGHTSHIFT_NO_SUCH\"]\n";
     assert_eq!(found(&place, posted, "sources"), ["source.secret"]);
+    // The worker would not start with these.
+    place.file("token", "0123456789abcdef\n").unwrap();
+    place
+        .file("signing", "6d79207365637265742c206d79206b6579\n")
+        .unwrap();
+    let none = "[[source]]\nname = \"push\"\nkind = \"http\"\ntokens = [\"file:token\"]\n\
+        signing_secrets = [\"file:signing\"]\n";
+    assert_eq!(
+        found(&place, none, "sources"),
+        ["source.secret", "source.secret"]
+    );
 }
 
 #[test]

@@ -32,6 +32,7 @@ use crate::told::NowAndThen;
 use answer::{Refused, settled};
 use body::{MOST_BYTES, PROVEN_KIB, UNPROVEN_KIB, attributes};
 pub use config::{Config as HttpConfig, PushConfig, SnsConfig};
+pub use credential::wrong_secrets;
 use credential::{Proof, Signed};
 use fetch::Fetch;
 pub use publish::HttpPublisher;

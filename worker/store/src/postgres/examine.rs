@@ -27,7 +27,7 @@ const FACTS: &str = "SELECT current_setting('server_version') AS version, curren
         WHEN to_regprocedure('aurora_version()') IS NOT NULL THEN 'Aurora' END AS log_keeper,
     current_setting('synchronous_commit') AS synchronous_commit, current_setting('autovacuum') AS autovacuum,
     pg_is_in_recovery() AS is_standby, current_setting('default_transaction_read_only') = 'on' AS is_read_only,
-    current_schema() IS NOT NULL AS has_place,
+    current_schema() IS NOT NULL AS has_place, coalesce(quote_ident(current_schema()), 'public') AS place,
     current_setting('server_encoding') AS encoding,
     least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
             - coalesce(current_setting('reserved_connections', true), '0')::int
@@ -164,6 +164,7 @@ async fn look(
         encoding: row.try_get("encoding")?,
         free_connections: row.try_get("free_connections")?,
         may_create: row.try_get("may_create")?,
+        place: row.try_get("place")?,
         is_private: is_private.unwrap_or(row.try_get("is_encrypted")?),
         closed,
         sealed,

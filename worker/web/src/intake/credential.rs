@@ -14,7 +14,8 @@ use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::Sha256;
 
 use super::answer::Refused;
-use super::source::HttpSource;
+use super::config::Config;
+use super::source::{HttpSource, IntakeSecrets};
 use crate::access::{self, only};
 
 pub(super) const ID: &str = "webhook-id";
@@ -141,21 +142,6 @@ impl HttpSource {
         })
     }
 
-    /// Whether every secret can be read, and is one.
-    ///
-    /// # Errors
-    ///
-    /// Which one is not, and how to mend it.
-    pub(super) fn check_secrets(&self) -> Result<(), String> {
-        for reference in &self.config.tokens {
-            self.read("tokens", reference, token)?;
-        }
-        for reference in &self.config.signing_secrets {
-            self.read("signing_secrets", reference, keys)?;
-        }
-        Ok(())
-    }
-
     /// A secret as it is now. One that cannot be used is told to the log now and then: strangers make us look.
     fn usable<T>(
         &self,
@@ -163,7 +149,7 @@ impl HttpSource {
         reference: &str,
         parse: fn(&SecretString) -> Result<T, String>,
     ) -> Option<T> {
-        let read = self.read(key, reference, parse);
+        let read = read(&self.secrets, key, reference, parse);
         read.inspect_err(|why| {
             if self.tells.may() {
                 tracing::error!(source.name = self.config.name, why, "nobody can use it");
@@ -171,16 +157,25 @@ impl HttpSource {
         })
         .ok()
     }
+}
 
-    fn read<T>(
-        &self,
-        key: &str,
-        reference: &str,
-        parse: fn(&SecretString) -> Result<T, String>,
-    ) -> Result<T, String> {
-        let secret = (self.secrets)(reference).map_err(|why| format!("{key}: {why}"))?;
-        parse(&secret).map_err(|why| format!("{key}: {reference} {why}"))
-    }
+/// What is wrong with the secrets of a source that cannot be read or are none, and how to mend it.
+pub fn wrong_secrets(config: &Config, secrets: &IntakeSecrets) -> Vec<String> {
+    let tokens = config.tokens.iter();
+    let tokens = tokens.filter_map(|one| read(secrets, "tokens", one, token).err());
+    let signing = config.signing_secrets.iter();
+    let signing = signing.filter_map(|one| read(secrets, "signing_secrets", one, keys).err());
+    tokens.chain(signing).collect()
+}
+
+fn read<T>(
+    secrets: &IntakeSecrets,
+    key: &str,
+    reference: &str,
+    parse: fn(&SecretString) -> Result<T, String>,
+) -> Result<T, String> {
+    let secret = secrets(reference).map_err(|why| format!("{key}: {why}"))?;
+    parse(&secret).map_err(|why| format!("{key}: {reference} {why}"))
 }
 
 fn token(secret: &SecretString) -> Result<SecretString, String> {

@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::answer::Refused;
 use super::config::Config;
+use super::credential::wrong_secrets;
 use crate::told::NowAndThen;
 
 /// How long one call of `receive` waits for a first message.
@@ -92,8 +93,13 @@ impl HttpSource {
             tells: NowAndThen::default(),
             came: Notify::new(),
         };
-        source.check_secrets()?;
-        Ok(source)
+        match wrong_secrets(&source.config, &source.secrets)
+            .into_iter()
+            .next()
+        {
+            Some(wrong) => Err(wrong),
+            None => Ok(source),
+        }
     }
 
     /// Why a request of this source is not taken; it is counted.

@@ -7,7 +7,7 @@ use nightshift_engine::{Checkup, Clock, Gravity, Toolbox};
 use nightshift_models::KeyRef;
 use nightshift_pipeline::in_thread;
 use nightshift_store::Address;
-use nightshift_web::HttpConfig;
+use nightshift_web::{HttpConfig, wrong_secrets};
 
 use super::look::Thing;
 use super::{configuration, playbooks, tls};
@@ -163,19 +163,13 @@ fn sources(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Vec<Thing> {
 fn posted(config: &HttpConfig, secrets: &nightshift_queue::Secrets) -> Checkup {
     let mut checkup = Checkup::default();
     checkup.saw("is posted to");
-    for (key, places) in [
-        ("tokens", &config.tokens),
-        ("signing_secrets", &config.signing_secrets),
-    ] {
-        let problems = places.iter().filter_map(|place| secrets(place).err());
-        for problem in problems {
-            checkup.error(
-                "source.secret",
-                format!("{key}: {problem}"),
-                "whoever posts with it is refused, and keeps its alerts or drops them",
-                "put the secret where the source says, as the user of the worker sees it",
-            );
-        }
+    for problem in wrong_secrets(config, secrets) {
+        checkup.error(
+            "source.secret",
+            problem,
+            "the worker does not start; where it runs already, whoever posts with it is refused, and keeps its alerts or drops them",
+            "put the secret where the source says, as the user of the worker sees it",
+        );
     }
     checkup
 }

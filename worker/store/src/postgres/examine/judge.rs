@@ -25,6 +25,8 @@ pub(super) struct Facts {
     pub(super) encoding: String,
     pub(super) free_connections: i32,
     pub(super) may_create: bool,
+    /// The schema of our tables, as SQL names it.
+    pub(super) place: String,
     /// Encrypted, or on this machine.
     pub(super) is_private: bool,
     /// Tables that the role may not use.
@@ -134,8 +136,8 @@ fn role(facts: &Facts, checkup: &mut Checkup) {
             ),
             "the worker stops at the first statement on them",
             format!(
-                "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO \"{}\"",
-                facts.role
+                "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {} TO \"{}\"",
+                facts.place, facts.role
             ),
         );
     }
@@ -149,8 +151,8 @@ fn role(facts: &Facts, checkup: &mut Checkup) {
             ),
             "messages get their numbers from sequences: no alert can be accepted",
             format!(
-                "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO \"{}\"",
-                facts.role
+                "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {} TO \"{}\"",
+                facts.place, facts.role
             ),
         );
     }
@@ -265,6 +267,7 @@ mod tests {
             encoding: "UTF8".into(),
             free_connections: 80,
             may_create: false,
+            place: "public".to_owned(),
             is_private: true,
             closed: Vec::new(),
             sealed: Vec::new(),
