@@ -337,16 +337,25 @@ async fn over_a_real_socket_it_answers_and_stops_when_told() {
     assert!(told.starts_with("cannot listen on 127.0.0.1:"), "{told}");
 }
 
-#[tokio::test]
-async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_before_is_closed() {
+/// A port that nobody has.
+async fn free_port() -> u16 {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
-    let at = |host: &str| WebConfig {
+    free.local_addr().unwrap().port()
+}
+
+/// Metrics on an address of their own.
+fn metrics_at(host: &str, port: u16) -> WebConfig {
+    WebConfig {
         listen: "127.0.0.1:0".into(),
         metrics_listen: format!("{host}:{port}"),
         ..WebConfig::default()
-    };
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_before_is_closed() {
+    let port = free_port().await;
+    let at = |host: &str| metrics_at(host, port);
     let stop = CancellationToken::new();
     let first = server(&at("127.0.0.1"), store()).bind().await.unwrap();
     let (doors, serving) = first.open(&stop).await.unwrap();
@@ -371,14 +380,8 @@ async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_befo
 
 #[tokio::test]
 async fn an_address_of_another_machine_is_refused_before_any_door_is_shut() {
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
-    let at = |host: &str| WebConfig {
-        listen: "127.0.0.1:0".into(),
-        metrics_listen: format!("{host}:{port}"),
-        ..WebConfig::default()
-    };
+    let port = free_port().await;
+    let at = |host: &str| metrics_at(host, port);
     let stop = CancellationToken::new();
     let first = server(&at("0.0.0.0"), store()).bind().await.unwrap();
     let (doors, serving) = first.open(&stop).await.unwrap();
