@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
-use crate::decode::{Decoded, decode, push_segment};
+use crate::decode::{Decoded, decode};
 use crate::error::MAX_ENVELOPES;
 use crate::feed::GenericFeed;
 use crate::{Flag, ReadError, TraceContext};
@@ -142,11 +142,11 @@ fn split(
         flags,
         trace,
     } = item;
-    let (prefix, elements) = list::take(value, key);
+    let elements = list::take(value, key);
     if !elements.is_empty()
         && !elements
             .iter()
-            .any(|element| element.is_object() || element.is_array())
+            .any(|(_, element)| element.is_object() || element.is_array())
     {
         return Err(ReadError::UnknownShape {
             path,
@@ -154,9 +154,7 @@ fn split(
             known: crate::feed::names(&[]),
         });
     }
-    for (index, element) in elements.into_iter().enumerate() {
-        let mut relative = prefix.clone();
-        push_segment(&mut relative, &index.to_string());
+    for (relative, element) in elements {
         let element = Item {
             path: format!("{path}{relative}"),
             flags: within(&flags, &relative),

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-/// Where a list stands.
+/// Where lists stand.
 pub(super) enum Key {
     /// The value itself is the list.
     Itself,
-    /// Under this key.
-    Under(String),
+    /// Under these keys: whoever writes `Findings` and `findings` has told of two lists.
+    Under(Vec<String>),
 }
 
 /// What the APIs that list findings write beside them, in lower case.
@@ -22,7 +22,7 @@ const BESIDE: [&str; 8] = [
     "actiondescription",
 ];
 
-/// Where the value holds a list of findings, if it does. `null` counts as an empty list.
+/// Where the value holds lists of findings, if it does. `null` counts as an empty list.
 ///
 /// An empty list is one where nothing else is told: beside other fields it is one of them, and they are the finding.
 pub(super) fn elements(value: &Value) -> Option<Key> {
@@ -39,29 +39,39 @@ pub(super) fn elements(value: &Value) -> Option<Key> {
         map.keys()
             .all(|key| is_list(key) || BESIDE.iter().any(|known| key.eq_ignore_ascii_case(known)))
     };
-    let mut lists = map.iter().filter_map(|(key, inner)| {
+    let lists = map.iter().filter_map(|(key, inner)| {
         (is_list(key) && (inner.is_array() || inner.is_null())).then_some(key)
     });
-    let first = lists.clone().find(filled);
-    let key = first.or_else(|| lists.next().filter(|_| is_bare()))?;
-    Some(Key::Under(key.clone()))
+    let mut keys: Vec<String> = lists.clone().filter(filled).cloned().collect();
+    if keys.is_empty() && is_bare() {
+        keys.extend(lists.take(1).cloned());
+    }
+    (!keys.is_empty()).then_some(Key::Under(keys))
 }
 
 fn is_list(key: &str) -> bool {
     key.eq_ignore_ascii_case("findings") || key.eq_ignore_ascii_case("listFindingsResults")
 }
 
-/// The list's pointer and its elements.
-pub(super) fn take(value: Value, key: Key) -> (String, Vec<Value>) {
-    let (prefix, list) = match (key, value) {
-        (Key::Under(key), Value::Object(mut map)) => {
-            let list = map.remove(&key).unwrap_or_default();
-            (format!("/{key}"), list)
-        }
-        (_, value) => (String::new(), value),
+/// The elements, each with its pointer.
+pub(super) fn take(value: Value, key: Key) -> Vec<(String, Value)> {
+    let (keys, mut map) = match (key, value) {
+        (Key::Under(keys), Value::Object(map)) => (keys, map),
+        (_, value) => return numbered("", value),
     };
-    match list {
-        Value::Array(elements) => (prefix, elements),
-        _ => (prefix, Vec::new()),
-    }
+    let lists = keys.into_iter().flat_map(|key| {
+        let list = map.remove(&key).unwrap_or_default();
+        numbered(&format!("/{key}"), list)
+    });
+    lists.collect()
+}
+
+fn numbered(prefix: &str, list: Value) -> Vec<(String, Value)> {
+    let Value::Array(elements) = list else {
+        return Vec::new();
+    };
+    let numbered = elements.into_iter().enumerate();
+    numbered
+        .map(|(index, element)| (format!("{prefix}/{index}"), element))
+        .collect()
 }

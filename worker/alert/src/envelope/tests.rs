@@ -77,3 +77,29 @@ fn lists_in_lists_have_an_end() {
         matches!(&unwrapped.items[..], [Err(failed)] if matches!(failed.error, ReadError::TooNested { .. }))
     );
 }
+
+#[test]
+fn two_lists_in_one_document_are_both_opened() {
+    let document = Decoded {
+        value: json!({"Findings": [{"id": "a"}], "findings": [{"id": "b"}, {"id": "c"}], "listFindingsResults": []}),
+        flags: Vec::new(),
+    };
+    let unwrapped = unwrap(document, String::new(), 0, &[]).unwrap();
+    let items = unwrapped.items.iter().flatten();
+    let told: Vec<_> = items
+        .map(|item| {
+            (
+                item.path.as_str(),
+                item.value["id"].as_str().unwrap_or_default(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("/Findings/0", "a"),
+            ("/findings/0", "b"),
+            ("/findings/1", "c")
+        ]
+    );
+}

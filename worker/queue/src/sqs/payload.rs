@@ -143,11 +143,22 @@ impl Payloads {
         match found {
             Ok(Some((bytes, room))) => Payload::Bytes(bytes, room),
             Ok(None) => Payload::NoRoom,
-            Err(object_store::Error::NotFound { .. }) => {
+            Err(error) if is_gone(&error) => {
                 Payload::Never("its payload is not there (any more)".to_owned())
             }
             Err(error) => Payload::Later(format!("s3://{name}: {error}")),
         }
+    }
+}
+
+/// Whether the bucket itself says that it has no such object. Any other 404 is of a bucket that is not there, or of
+/// somebody between, and the object may come back with it.
+fn is_gone(error: &object_store::Error) -> bool {
+    match error {
+        object_store::Error::NotFound { source, .. } => {
+            source.to_string().contains("<Code>NoSuchKey</Code>")
+        }
+        _ => false,
     }
 }
 

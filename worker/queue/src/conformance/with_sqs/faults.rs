@@ -206,6 +206,16 @@ async fn what_is_asked_is_no_more_than_there_is_room_for_and_polls_side_by_side_
 
 #[tokio::test]
 async fn f13_a_bucket_that_is_away_is_told_until_it_is_back() {
+    told_until_it_is_back(503).await;
+}
+
+/// As a bucket that is not there, or a gateway before it: that says nothing of the payload.
+#[tokio::test]
+async fn f13_a_404_that_is_not_about_the_payload_is_a_bucket_that_is_away() {
+    told_until_it_is_back(404).await;
+}
+
+async fn told_until_it_is_back(status: u16) {
     let is_back = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&is_back);
     let fake = FakeSqs::answering(move |action, _, before| match action {
@@ -221,7 +231,7 @@ async fn f13_a_bucket_that_is_away_is_told_until_it_is_back() {
             Some((200, json!({"Messages": messages})))
         }
         "GET /payloads/one" if seen.load(Ordering::SeqCst) => Some((200, json!({"an": "alert"}))),
-        _ => Some((503, json!({}))),
+        _ => Some((status, json!({"Code": "NoSuchBucket"}))),
     })
     .await;
     let source = source(&fake.url, QUEUE, "buckets = ['payloads']", 40);
