@@ -19,7 +19,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
-use reading::Reading;
+use reading::{Reading, Share, fates};
 pub use reading::{read_message, unreadable_alert};
 
 use crate::spans;
@@ -171,7 +171,7 @@ impl Intake {
         let held = [ids(&messages), ids(others)].concat();
         let work = async {
             let reading = self.order.reading.lock().await;
-            let (batch, fates) = self.read(source.name(), messages).await;
+            let (batch, shares) = self.read(source.name(), messages).await;
             spans::batch_read(span, &batch);
             let _committing = self.order.committing.lock().await;
             drop(reading);
@@ -179,17 +179,18 @@ impl Intake {
             if let Ok(accepted) = &committed {
                 spans::accepted(source.kind(), source.name(), &batch, accepted);
             }
-            (batch, committed, fates)
+            (batch, committed, shares)
         };
-        let (batch, committed, mut fates) = hold(source, &held, extending, work).await;
-        if committed.is_err() {
-            fates = vec![Fate::Back; held.len()];
-        }
-        let settled: Vec<Settled> = held
-            .into_iter()
-            .zip(&fates)
-            .map(|(id, fate)| Settled { id, fate: *fate })
-            .collect();
+        let (batch, committed, shares) = hold(source, &held, extending, work).await;
+        let done = committed
+            .as_deref()
+            .map(|accepted| fates(&shares, accepted));
+        let all = match &done {
+            Ok(done) => done.iter().map(|(fate, _)| *fate).collect(),
+            Err(_) => vec![Fate::Back; held.len()],
+        };
+        let settled = held.into_iter().zip(all);
+        let settled: Vec<Settled> = settled.map(|(id, fate)| Settled { id, fate }).collect();
         let unsettled = source.settle(&settled).await;
         if let Some(one) = unsettled.first() {
             tracing::warn!(
@@ -199,9 +200,9 @@ impl Intake {
                 "messages could not be settled; they will come again"
             );
         }
+        self.count(source.name(), &done.unwrap_or_default());
         let accepted = committed?;
-        tell(source.name(), fates.len(), &batch, &accepted);
-        self.count(source.name(), &fates, &batch, &accepted);
+        tell(source.name(), taken, &batch, &accepted);
         self.count_unsettled(source.name(), unsettled.len());
         Ok(Received {
             messages: taken,
@@ -211,9 +212,8 @@ impl Intake {
         })
     }
 
-    /// What the messages hold, and what becomes of each once that is committed. It is read on a thread of its own: a
-    /// batch takes a tenth of a second.
-    async fn read(&self, source: &str, messages: Vec<Message>) -> (Arc<[Arrival]>, Vec<Fate>) {
+    /// What the messages hold. It is read on a thread of its own: a batch takes a tenth of a second.
+    async fn read(&self, source: &str, messages: Vec<Message>) -> (Arc<[Arrival]>, Vec<Share>) {
         let reading = Reading {
             source: source.to_owned(),
             options: self.options.clone(),
@@ -223,7 +223,7 @@ impl Intake {
         let count = messages.len();
         let read = tokio::task::spawn_blocking(move || reading.all(&messages)).await;
         // Panics are contained for each message, so this is the end of the program.
-        read.unwrap_or_else(|_| (Arc::default(), vec![Fate::Back; count]))
+        read.unwrap_or_else(|_| (Arc::default(), vec![Share::Unread; count]))
     }
 
     /// Commits a batch, again and again while the store is away, or cannot read what is stored: whatever the store says,
@@ -253,34 +253,23 @@ impl Intake {
         }
     }
 
-    fn count(&self, source: &str, fates: &[Fate], batch: &[Arrival], accepted: &[Accepted]) {
-        // A canary is a message of its own, and no sign that the feed lives.
-        let canaries = accepted.iter().filter(|one| one.feed == CANARY_FEED);
-        let mut canaries = canaries.count();
-        // What could be read, and the store would not have.
-        let refused = accepted.iter().zip(batch);
-        let refused = refused
-            .filter(|(one, arrival)| one.dead_letter.is_some() && arrival.unreadable.is_none());
-        let mut refused = refused.count();
-        for fate in fates {
+    /// Counts what became of the messages, and of what each of them held.
+    fn count(&self, source: &str, done: &[(Fate, &[Accepted])]) {
+        for (fate, own) in done {
+            // A canary is a message of its own, and no sign that the feed lives.
+            let is_canary = matches!(own, [only] if only.feed == CANARY_FEED);
             let outcome = match fate {
                 Fate::Unreadable => "dead_letter",
-                Fate::Committed | Fate::Back if refused > 0 => {
-                    refused -= 1;
-                    "dead_letter"
-                }
-                Fate::Committed | Fate::Back if canaries > 0 => {
-                    canaries -= 1;
-                    "canary"
-                }
-                Fate::Committed | Fate::Back => "accepted",
+                Fate::Committed if is_canary => "canary",
+                Fate::Committed => "accepted",
+                Fate::Back => continue,
             };
             self.meter.count(&Measure::Message {
                 source: source.to_owned(),
                 outcome,
             });
         }
-        for one in accepted {
+        for one in done.iter().flat_map(|(_, own)| *own) {
             self.meter.count(&Measure::Alert {
                 feed: one.feed.clone(),
                 outcome: one.admission.as_str(),

@@ -12,7 +12,7 @@ use nightshift_alert::{
 use sha2::{Digest, Sha256};
 
 use super::Arrival;
-use crate::{Canary, Fate, Message};
+use crate::{Accepted, Canary, Fate, Message};
 
 /// How the messages of a batch are read.
 pub(super) struct Reading {
@@ -22,25 +22,52 @@ pub(super) struct Reading {
     pub(super) now: DateTime<Utc>,
 }
 
+/// What of a batch a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Share {
+    /// So many arrivals, behind those of the messages before it.
+    Read(usize),
+    /// It was not read.
+    Unread,
+}
+
+/// What becomes of each message whose batch is committed: unreadable is one of which a part is kept as a dead letter,
+/// whether it was not read or the store would not have it.
+pub(super) fn fates<'a>(
+    shares: &[Share],
+    mut accepted: &'a [Accepted],
+) -> Vec<(Fate, &'a [Accepted])> {
+    let mut fate = |share: &Share| {
+        let Share::Read(count) = *share else {
+            return (Fate::Back, [].as_slice());
+        };
+        let (own, others) = accepted.split_at(count.min(accepted.len()));
+        accepted = others;
+        let fate = if own.iter().any(|one| one.dead_letter.is_some()) {
+            Fate::Unreadable
+        } else {
+            Fate::Committed
+        };
+        (fate, own)
+    };
+    shares.iter().map(&mut fate).collect()
+}
+
 impl Reading {
-    /// What the messages hold, and what becomes of each once that is committed.
-    pub(super) fn all(mut self, messages: &[Message]) -> (Arc<[Arrival]>, Vec<Fate>) {
+    /// What the messages hold, and how much of it each.
+    pub(super) fn all(mut self, messages: &[Message]) -> (Arc<[Arrival]>, Vec<Share>) {
         let mut batch = Vec::new();
-        let mut fates = Vec::with_capacity(messages.len());
+        let mut shares = Vec::with_capacity(messages.len());
         for message in messages {
             self.options.attributes.clone_from(&message.attributes);
             let arrivals = match self.canary(message) {
                 Some(canary) => vec![canary],
                 None => read_message(&self.source, message, &self.options, self.now),
             };
-            fates.push(if arrivals.iter().any(|one| one.unreadable.is_some()) {
-                Fate::Unreadable
-            } else {
-                Fate::Committed
-            });
+            shares.push(Share::Read(arrivals.len()));
             batch.extend(arrivals);
         }
-        (batch.into(), fates)
+        (batch.into(), shares)
     }
 
     /// The canary that the message is, if it is one.

@@ -91,8 +91,8 @@ struct FakeInbox {
     failures: Mutex<u32>,
     /// The try that fails beside.
     fails_at: Option<u32>,
-    /// Keeps each as a dead letter.
-    will_not_have: bool,
+    /// Keeps the alert at this place of a batch as a dead letter.
+    will_not_have: Option<usize>,
     /// Fails because what is stored cannot be read.
     is_unread: bool,
     tries: Mutex<u32>,
@@ -128,13 +128,14 @@ impl Inbox for FakeInbox {
             });
         }
         self.batches.lock().unwrap().push(batch.len());
-        let accepted = batch.iter().map(|arrival| Accepted {
+        let accepted = batch.iter().enumerate().map(|(at, arrival)| Accepted {
             case_id: None,
             key: arrival.alert.key.to_string(),
             title: arrival.alert.title.clone(),
             feed: arrival.alert.feed.clone(),
             admission: Admission::New,
-            dead_letter: (self.will_not_have || arrival.unreadable.is_some()).then_some(1),
+            dead_letter: (self.will_not_have == Some(at) || arrival.unreadable.is_some())
+                .then_some(1),
         });
         Ok(accepted.collect())
     }
@@ -376,17 +377,21 @@ async fn what_the_source_cannot_settle_is_counted_and_no_error() {
 }
 
 #[tokio::test]
-async fn what_the_store_will_not_have_is_counted_as_the_dead_letter_that_it_becomes() {
-    let source = FakeSource::with(&[&guardduty(1), "no alert"]);
+async fn what_the_store_will_not_have_is_told_and_counted_as_the_dead_letter_that_it_becomes() {
+    let two = format!("[{}, {}]", guardduty(2), guardduty(3));
+    let source = FakeSource::with(&[&guardduty(1), &two, &guardduty(4), "no alert"]);
     let inbox = Arc::new(FakeInbox {
-        will_not_have: true,
+        will_not_have: Some(2),
         ..FakeInbox::default()
     });
     let counted = Arc::new(Counted::default());
     let mut intake = intake(&inbox, Duration::ZERO);
     intake.meter = counted.clone();
     intake.round(&source, 10).await.unwrap();
-    assert_eq!(*counted.0.lock().unwrap(), ["dead_letter"; 2]);
+    let (committed, not) = (Fate::Committed, Fate::Unreadable);
+    assert_eq!(source.fates(), [committed, not, committed, not]);
+    let expected = ["accepted", "dead_letter", "accepted", "dead_letter"];
+    assert_eq!(*counted.0.lock().unwrap(), expected);
 }
 
 #[tokio::test]
