@@ -4,24 +4,27 @@
 //! assertions that the account did not sign for it. Deadlines are real: what nobody settles comes again.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
+use axum::serve::ListenerExt as _;
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::{StreamExt as _, stream};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Validation, decode, decode_header};
 use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 pub(super) const SUBSCRIPTION: &str = "projects/security-tools/subscriptions/alerts";
 pub(super) const ACCOUNT: &str = "nightshift@security-tools.iam.gserviceaccount.com";
@@ -48,6 +51,8 @@ struct Inside {
     troubles: VecDeque<(String, u16, Value)>,
     /// The action that is not answered, while there is one.
     silent: Option<String>,
+    /// What passes while an answer to a pull comes.
+    slow: Duration,
 }
 
 /// All of Google.
@@ -95,6 +100,8 @@ impl FakePubsub {
                 get(metadata),
             )
             .with_state(Arc::clone(&fake));
+        // What is written while time is paused must not wait for the kernel's own.
+        let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
         let serving = async move { axum::serve(listener, router).await.unwrap() };
         fake.tasks.lock().unwrap().spawn(serving);
         fake
@@ -147,6 +154,11 @@ impl FakePubsub {
     /// Calls of this action are taken and not answered; none: all are answered.
     pub(super) fn silence(&self, action: Option<&str>) {
         self.inside().silent = action.map(str::to_owned);
+    }
+
+    /// Answers to pulls begin at once, and end so much later.
+    pub(super) fn slow(&self, slow: Duration) {
+        self.inside().slow = slow;
     }
 
     /// No token that was given is taken any longer.
@@ -226,7 +238,8 @@ impl FakePubsub {
         loop {
             let taken = self.take(most);
             if !taken.is_empty() {
-                return Json(json!({"receivedMessages": taken})).into_response();
+                let slow = self.inside().slow;
+                return slowly(json!({"receivedMessages": taken}), slow);
             }
             if asked["returnImmediately"] == true || Instant::now() >= until {
                 return Json(json!({})).into_response();
@@ -267,6 +280,19 @@ impl FakePubsub {
         self.came.notify_waiters();
         Json(json!({})).into_response()
     }
+}
+
+/// An answer whose end comes so much later.
+fn slowly(told: Value, slow: Duration) -> Response {
+    let mut head = told.to_string();
+    let end = head.split_off(head.len() / 2);
+    let halves = [(head, Duration::ZERO), (end, slow)];
+    let body = stream::iter(halves).then(|(half, pause)| async move {
+        sleep(pause).await;
+        Ok::<_, Infallible>(half)
+    });
+    let json = [("content-type", "application/json")];
+    (json, Body::from_stream(body)).into_response()
 }
 
 fn refused(status: u16, word: &str) -> Response {

@@ -159,6 +159,23 @@ async fn f13_messages_are_handed_over_though_nobody_answers_how_long_they_are_ou
     assert_eq!(fake.left(), 0);
 }
 
+#[tokio::test]
+async fn f13_a_pull_after_one_that_failed_may_take_its_time_once_its_answer_has_begun() {
+    let fake = FakePubsub::start().await;
+    let source = source_with(&fake.url, &fake.key(), 60).unwrap();
+    fake.trouble("pull", 503, "UNAVAILABLE");
+    assert!(source.receive(1).await.is_err());
+    fake.publish(numbered(0..1), &[]);
+    fake.slow(std::time::Duration::from_secs(8));
+    // From here on, time passes as soon as nothing else does.
+    tokio::time::pause();
+    let came = receive(&source, 1).await;
+    assert_eq!(texts(&came), ["message 0000"]);
+    let asked = fake.asked("pull");
+    let at_once: Vec<_> = asked.iter().map(|one| &one["returnImmediately"]).collect();
+    assert_eq!(at_once, [true, true]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f13_an_extended_message_stays_ours_and_others_come_again() {
     let fake = FakePubsub::start().await;

@@ -12,6 +12,7 @@ use reqwest::{Client, Response, StatusCode};
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use url::Url;
 
 use super::token::Tokens;
@@ -21,10 +22,35 @@ use crate::pace::Failure;
 const PULL: Duration = Duration::from_secs(100);
 /// How long one try of another call may take.
 const CALL: Duration = Duration::from_secs(5);
-/// Most bytes of what a pull brings. Pub/Sub sends no message above 10 MB, which is a third more in base64.
-const MOST_BYTES: usize = 64 << 20;
-/// Most bytes of another answer.
-const MOST_WORDS: usize = 64 << 10;
+
+/// How far a call may go.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    /// Until an answer begins.
+    begins: Duration,
+    /// Until it ends.
+    ends: Duration,
+    /// What it may have.
+    bytes: usize,
+}
+
+/// One that waits for messages. Pub/Sub sends none above 10 MB, which is a third more in base64.
+const WAITING: Limit = Limit {
+    begins: PULL,
+    ends: PULL,
+    bytes: 64 << 20,
+};
+/// One that tells at once whether it may, and brings what there is: that may be much, and the line slow.
+const AT_ONCE: Limit = Limit {
+    begins: CALL,
+    ..WAITING
+};
+/// Any other.
+const SHORT: Limit = Limit {
+    begins: CALL,
+    ends: CALL,
+    bytes: 64 << 10,
+};
 
 /// Why a call did not do what it should.
 #[derive(Debug)]
@@ -144,8 +170,8 @@ impl Subscription {
         } else {
             json!({"maxMessages": most, "returnImmediately": true})
         };
-        let limit = if waits { PULL } else { CALL };
-        let bytes = self.call("pull", Some(&asked), limit, MOST_BYTES).await?;
+        let limit = if waits { WAITING } else { AT_ONCE };
+        let bytes = self.call("pull", Some(&asked), limit).await?;
         let pulled: Result<Pulled, _> = serde_json::from_slice(&bytes);
         let pulled = pulled.map_err(|error| Failed {
             what: format!("pull: what came cannot be read: {error}"),
@@ -158,7 +184,7 @@ impl Subscription {
     /// Settles messages.
     pub(super) async fn acknowledge(&self, ack_ids: &[&str]) -> Result<(), Failed> {
         let asked = json!({"ackIds": ack_ids});
-        self.call("acknowledge", Some(&asked), CALL, MOST_WORDS)
+        self.call("acknowledge", Some(&asked), SHORT)
             .await
             .map(drop)
     }
@@ -166,7 +192,7 @@ impl Subscription {
     /// Keeps messages ours for so many seconds; none: gives them back.
     pub(super) async fn hold(&self, ack_ids: &[&str], secs: u32) -> Result<(), Failed> {
         let asked = json!({"ackIds": ack_ids, "ackDeadlineSeconds": secs});
-        self.call("modifyAckDeadline", Some(&asked), CALL, MOST_WORDS)
+        self.call("modifyAckDeadline", Some(&asked), SHORT)
             .await
             .map(drop)
     }
@@ -174,9 +200,7 @@ impl Subscription {
     /// Whether we may do this with it; anybody may ask.
     pub(super) async fn may(&self, permission: &str) -> Result<bool, Failed> {
         let asked = json!({"permissions": [permission]});
-        let bytes = self
-            .call("testIamPermissions", Some(&asked), CALL, MOST_WORDS)
-            .await?;
+        let bytes = self.call("testIamPermissions", Some(&asked), SHORT).await?;
         let told: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let granted = told.get("permissions").and_then(Value::as_array);
         Ok(granted.is_some_and(|all| all.iter().any(|one| one == permission)))
@@ -184,7 +208,7 @@ impl Subscription {
 
     /// What it is set to; a permission of its own lets somebody read that.
     pub(super) async fn settings(&self) -> Result<Settings, Failed> {
-        let bytes = self.call("get", None, CALL, MOST_WORDS).await?;
+        let bytes = self.call("get", None, SHORT).await?;
         serde_json::from_slice(&bytes).map_err(|error| Failed {
             what: format!("get: what came cannot be read: {error}"),
             failure: Failure::Refused,
@@ -197,13 +221,12 @@ impl Subscription {
         &self,
         action: &str,
         asked: Option<&Value>,
-        limit: Duration,
-        most_bytes: usize,
+        limit: Limit,
     ) -> Result<Vec<u8>, Failed> {
-        let first = self.once(action, asked, limit, most_bytes).await?;
+        let first = self.once(action, asked, limit).await?;
         let (status, bytes) = if first.0 == StatusCode::UNAUTHORIZED {
             self.tokens.forget().await;
-            self.once(action, asked, limit, most_bytes).await?
+            self.once(action, asked, limit).await?
         } else {
             first
         };
@@ -217,8 +240,7 @@ impl Subscription {
         &self,
         action: &str,
         asked: Option<&Value>,
-        limit: Duration,
-        most_bytes: usize,
+        limit: Limit,
     ) -> Result<(StatusCode, Vec<u8>), Failed> {
         let mut url = self.base.clone();
         let call = match asked {
@@ -228,17 +250,21 @@ impl Subscription {
             }
             None => self.client.get(url),
         };
-        let mut call = call.timeout(limit);
+        let mut call = call.timeout(limit.ends);
         if let Some(token) = self.tokens.get(&self.client).await? {
             call = call.bearer_auth(token.expose_secret());
         }
-        let answer = call.send().await.map_err(|error| Failed {
-            what: format!("{action}: {}", with_causes(&error.without_url())),
+        let answer = match timeout(limit.begins, call.send()).await {
+            Ok(answer) => answer.map_err(|error| with_causes(&error.without_url())),
+            Err(_) => Err(format!("no answer within {:?}", limit.begins)),
+        };
+        let answer = answer.map_err(|why| Failed {
+            what: format!("{action}: {why}"),
             failure: Failure::Away,
             is_answer: None,
         })?;
         let status = answer.status();
-        Ok((status, body(answer, most_bytes).await?))
+        Ok((status, body(answer, limit.bytes).await?))
     }
 }
 
