@@ -33,7 +33,7 @@ use nightshift_pipeline::{
 };
 use nightshift_store::{Blobs, Options, Password, Store};
 use nightshift_tools::{ToolConfig, Tools};
-use nightshift_web::SnsCertificates;
+use nightshift_web::SignersKeys;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
@@ -61,7 +61,7 @@ pub(crate) struct App {
     base: PathBuf,
     pub(crate) store: Arc<dyn Store>,
     opened: OpenedBy,
-    certificates: SnsCertificates,
+    signers_keys: SignersKeys,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tools: Arc<Tools>,
@@ -123,7 +123,7 @@ impl App {
         let app = Self::build_on(opened, loaded, Arc::clone(&before.metrics))?;
         Ok(Self {
             before: before.models.clone(),
-            certificates: before.certificates.clone(),
+            signers_keys: before.signers_keys.clone(),
             ..app
         })
     }
@@ -158,7 +158,7 @@ impl App {
             base: loaded.base().to_owned(),
             store,
             opened,
-            certificates: SnsCertificates::default(),
+            signers_keys: SignersKeys::default(),
             metrics,
             clock,
             tools: Arc::new(tools),

@@ -36,13 +36,19 @@ pub use credential::wrong_secrets;
 use credential::{Proof, Signed};
 use fetch::Fetch;
 pub use publish::HttpPublisher;
-use pubsub::Pubsub;
-use sns::Sns;
-pub use sns::SnsCertificates;
+use pubsub::{Pubsub, PushKeys};
+use sns::{Sns, SnsCertificates};
 pub use source::{HttpSource, IntakeSecrets};
 
 /// Most bytes of what says that it is of SNS: a message has at most 256 KiB, and escapes.
 const SNS_BYTES: usize = 2 << 20;
+
+/// What signatures are checked with, as far as it came from those who sign: a clone has the same.
+#[derive(Clone, Default)]
+pub struct SignersKeys {
+    of_sns: SnsCertificates,
+    of_pubsub: PushKeys,
+}
 
 /// The sources that are posted to.
 pub struct HttpIntake {
@@ -60,7 +66,7 @@ pub struct HttpIntake {
 }
 
 impl HttpIntake {
-    /// All of them. Nobody is called before something is posted. Certificates that came are known to whoever has them next.
+    /// All of them. Nobody is called before something is posted. Keys that came are known to whoever has them next.
     ///
     /// # Errors
     ///
@@ -68,16 +74,17 @@ impl HttpIntake {
     pub fn new(
         sources: Vec<Arc<HttpSource>>,
         clock: Arc<dyn Clock>,
-        certificates: SnsCertificates,
+        keys: SignersKeys,
     ) -> Result<Self, String> {
         let asks = |one: &Arc<HttpSource>| one.config.sns.is_some() || one.config.pubsub.is_some();
         let proven = Memory::of_kib(PROVEN_KIB);
         let (mut sns, mut pubsub) = (None, None);
         if sources.iter().any(asks) {
             let fetch = Arc::new(Fetch::new()?);
-            let made = Sns::new(&sources, &fetch, &proven, certificates)?;
+            let made = Sns::new(&sources, &fetch, &proven, keys.of_sns)?;
             sns = Some(made).filter(|sns| !sns.is_empty());
-            pubsub = Some(Pubsub::new(&sources, &fetch)).filter(|pubsub| !pubsub.is_empty());
+            let made = Pubsub::new(&sources, &fetch, &keys.of_pubsub);
+            pubsub = Some(made).filter(|pubsub| !pubsub.is_empty());
         }
         Ok(Self {
             sources,

@@ -31,7 +31,7 @@ pub use examine::examine;
 pub use health::{MetricsText, Readiness, SourceReady, StoreReady};
 pub use intake::{
     HttpConfig, HttpIntake, HttpPublisher, HttpSource, IntakeSecrets,
-    PushConfig as HttpPubsubConfig, SnsCertificates, SnsConfig as HttpSnsConfig, wrong_secrets,
+    PushConfig as HttpPubsubConfig, SignersKeys, SnsConfig as HttpSnsConfig, wrong_secrets,
 };
 pub use server::{Bound, Doors, Relieved, Server, ServerOptions};
 pub use site::{DeliveryLinks, Parts};

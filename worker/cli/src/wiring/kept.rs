@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nightshift_models::Models;
 use nightshift_store::{Address, Store};
-use nightshift_web::SnsCertificates;
+use nightshift_web::SignersKeys;
 
 use super::{App, Opened, store_options};
 use crate::config::{Blobs, Config, Loaded, Store as StoreConfig};
@@ -17,7 +17,7 @@ pub(crate) struct Kept {
     /// Its models, if cases are triaged by some: their limits and circuits are those of the next, where these are the same.
     pub(super) models: Option<Models>,
     /// That nobody has to ask for again.
-    pub(super) certificates: SnsCertificates,
+    pub(super) signers_keys: SignersKeys,
     store: Arc<dyn Store>,
     opened: OpenedBy,
 }
@@ -68,7 +68,7 @@ impl App {
         Kept {
             metrics: Arc::clone(&self.metrics),
             models: self.asked.get().map(|asked| asked.models.clone()),
-            certificates: self.certificates.clone(),
+            signers_keys: self.signers_keys.clone(),
             store: Arc::clone(&self.store),
             opened: self.opened.clone(),
         }

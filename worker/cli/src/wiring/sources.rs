@@ -72,8 +72,8 @@ impl App {
             sources.all.push((source, config.feeds()));
         }
         if !posted.is_empty() {
-            let certificates = self.certificates.clone();
-            let intake = HttpIntake::new(posted, Arc::clone(&self.clock), certificates);
+            let keys = self.signers_keys.clone();
+            let intake = HttpIntake::new(posted, Arc::clone(&self.clock), keys);
             sources.http = Some(intake.map_err(|why| Exit::Config(anyhow!("[[source]]: {why}")))?);
         }
         Ok(sources)

@@ -18,6 +18,7 @@ use super::answer::Refused;
 use super::fetch::Fetch;
 use super::source::HttpSource;
 use keys::Keys;
+pub(super) use keys::PushKeys;
 
 /// Who signs such tokens.
 const ISSUERS: [&str; 2] = ["https://accounts.google.com", "accounts.google.com"];
@@ -42,6 +43,7 @@ struct Claims {
 /// Those who may push.
 pub(super) struct Pubsub {
     pushers: Vec<Pusher>,
+    fetch: Arc<Fetch>,
 }
 
 struct Pusher {
@@ -52,27 +54,23 @@ struct Pusher {
 }
 
 impl Pubsub {
-    pub(super) fn new(sources: &[Arc<HttpSource>], fetch: &Arc<Fetch>) -> Self {
-        let mut all: Vec<Arc<Keys>> = Vec::new();
+    pub(super) fn new(sources: &[Arc<HttpSource>], fetch: &Arc<Fetch>, keys: &PushKeys) -> Self {
         let mut pushers = Vec::new();
         for source in sources {
             let (Some(push), Some(url)) = (&source.config.pubsub, source.config.jwks_url()) else {
                 continue;
             };
-            let known = all.iter().find(|keys| keys.is_of(&url)).cloned();
-            let keys = known.unwrap_or_else(|| {
-                let keys = Arc::new(Keys::new(url, Arc::clone(fetch)));
-                all.push(Arc::clone(&keys));
-                keys
-            });
             pushers.push(Pusher {
                 audience: push.audience.clone(),
                 accounts: push.service_accounts.clone(),
-                keys,
+                keys: keys.at(url),
                 source: Arc::clone(source),
             });
         }
-        Self { pushers }
+        Self {
+            pushers,
+            fetch: Arc::clone(fetch),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -109,7 +107,7 @@ impl Pubsub {
         }
         let mut why = Refused::NotByPubsub("no source takes it");
         for pusher in &self.pushers {
-            match pusher.check(token, now).await {
+            match pusher.check(&self.fetch, token, now).await {
                 Ok(()) => return Ok(&pusher.source),
                 Err(refused) => why = refused,
             }
@@ -119,13 +117,13 @@ impl Pubsub {
 }
 
 impl Pusher {
-    async fn check(&self, token: &[u8], now: DateTime<Utc>) -> Result<(), Refused> {
+    async fn check(&self, fetch: &Fetch, token: &[u8], now: DateTime<Utc>) -> Result<(), Refused> {
         let header = decode_header(token).map_err(|_| Refused::NotByPubsub("it is no JWT"))?;
         if header.alg != Algorithm::RS256 {
             return Err(Refused::NotByPubsub("it is not signed with RS256"));
         }
         let id = header.kid.unwrap_or_default();
-        let key = self.keys.get(&id).await?;
+        let key = self.keys.get(fetch, &id).await?;
         let claims = claims(token, &key)?;
         let refuse = |why| Err(Refused::NotByPubsub(why));
         let now = now.timestamp();

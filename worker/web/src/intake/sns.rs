@@ -38,7 +38,7 @@ struct Listed {
 
 /// Certificates of SNS that came; a clone has the same.
 #[derive(Clone, Default)]
-pub struct SnsCertificates(Arc<Certificates>);
+pub(super) struct SnsCertificates(Arc<Certificates>);
 
 /// All listed topics.
 pub(super) struct Sns {

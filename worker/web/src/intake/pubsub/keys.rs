@@ -3,18 +3,19 @@
 //! A key that is not known is asked for, but not again and again: whoever makes names up makes us call once a minute. Keys
 //! that cannot be renewed are used for a day more.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::JwkSet;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 use url::Url;
 
 use super::super::answer::Refused;
 use super::super::fetch::{Fetch, Missed};
 
+/// Most addresses whose keys are kept. There is one, but for tests and emulators.
+const MOST_KEPT: usize = 16;
 /// Most bytes of the keys.
 const MOST_BYTES: usize = 256 << 10;
 /// Shortest and longest time that keys are kept, whatever is said.
@@ -28,11 +29,32 @@ const ANEW: Duration = Duration::from_secs(60);
 /// Between two calls that fail.
 const PAUSE: Duration = Duration::from_secs(5);
 
+/// Keys that came; a clone has the same.
+#[derive(Clone, Default)]
+pub(in super::super) struct PushKeys(Arc<Mutex<Vec<Arc<Keys>>>>);
+
+impl PushKeys {
+    /// Those at this address, as far as they came.
+    pub(super) fn at(&self, url: Url) -> Arc<Keys> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept.iter().find(|keys| keys.url == url) {
+            return Arc::clone(known);
+        }
+        if kept.len() >= MOST_KEPT {
+            kept.remove(0);
+        }
+        let keys = Arc::new(Keys::new(url));
+        kept.push(Arc::clone(&keys));
+        keys
+    }
+}
+
 /// The keys at one address.
 pub(super) struct Keys {
     url: Url,
-    fetch: Arc<Fetch>,
-    state: Mutex<State>,
+    state: RwLock<State>,
+    /// Whoever calls has it.
+    calling: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -45,43 +67,46 @@ struct State {
 }
 
 impl Keys {
-    pub(super) fn new(url: Url, fetch: Arc<Fetch>) -> Self {
+    fn new(url: Url) -> Self {
         Self {
             url,
-            fetch,
-            state: Mutex::default(),
+            state: RwLock::default(),
+            calling: tokio::sync::Mutex::default(),
         }
     }
 
-    pub(super) fn is_of(&self, url: &Url) -> bool {
-        self.url == *url
-    }
-
-    /// The key of this name.
+    /// The key of this name. Nobody whose key is known waits for a call that another makes.
     ///
     /// # Errors
     ///
     /// When there is none, or none can be had at the moment.
-    pub(super) async fn get(&self, id: &str) -> Result<DecodingKey, Refused> {
-        let mut state = self.state.lock().await;
-        if state.is_wanted(id) {
-            self.call(&mut state).await;
+    pub(super) async fn get(&self, fetch: &Fetch, id: &str) -> Result<DecodingKey, Refused> {
+        if self.state().is_wanted(id) {
+            let turn = match self.calling.try_lock() {
+                Ok(turn) => Some(turn),
+                Err(_) if self.state().knows(id) => None,
+                Err(_) => Some(self.calling.lock().await),
+            };
+            // Whoever had the turn before may have brought it.
+            if turn.is_some() && self.state().is_wanted(id) {
+                self.call(fetch).await;
+            }
         }
-        let is_usable = state.age().is_some_and(|age| age <= state.kept + STALE);
-        let set = state.set.as_ref().filter(|_| is_usable);
-        let set = set.ok_or(Refused::NoKeys)?;
-        let key = set.find(id);
-        let key = key.ok_or(Refused::NotByPubsub("its key is none of Google's"))?;
-        DecodingKey::from_jwk(key).map_err(|_| Refused::NotByPubsub("its key cannot be read"))
+        self.state().get(id)
     }
 
-    async fn call(&self, state: &mut State) {
-        let fetched = self.fetch.get(self.url.clone(), MOST_BYTES).await;
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn call(&self, fetch: &Fetch) {
+        let fetched = fetch.get(self.url.clone(), MOST_BYTES).await;
         let read = fetched.and_then(|fetched| {
             let set = serde_json::from_slice::<JwkSet>(&fetched.bytes);
             let set = set.map_err(|_| Missed::Other("JWK set"))?;
             Ok((set, fetched.max_age_secs))
         });
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         match read {
             Ok((set, max_age_secs)) => {
                 let secs = max_age_secs.unwrap_or(KEPT_UNSAID_SECS);
@@ -106,19 +131,41 @@ impl State {
         self.at.map(|at| at.elapsed())
     }
 
+    fn has(&self, id: &str) -> bool {
+        self.set.as_ref().is_some_and(|set| set.find(id).is_some())
+    }
+
+    /// Whether there is such a key that may be used.
+    fn knows(&self, id: &str) -> bool {
+        self.is_usable() && self.has(id)
+    }
+
+    fn is_usable(&self) -> bool {
+        self.age().is_some_and(|age| age <= self.kept + STALE)
+    }
+
     fn is_wanted(&self, id: &str) -> bool {
         if self.failed.is_some_and(|at| at.elapsed() < PAUSE) {
             return false;
         }
-        let is_known = self.set.as_ref().is_some_and(|set| set.find(id).is_some());
-        let (due, anew) = (self.kept, ANEW);
         self.age()
-            .is_none_or(|age| age > due || (!is_known && age > anew))
+            .is_none_or(|age| age > self.kept || (age > ANEW && !self.has(id)))
+    }
+
+    fn get(&self, id: &str) -> Result<DecodingKey, Refused> {
+        let set = self.set.as_ref().filter(|_| self.is_usable());
+        let key = set.ok_or(Refused::NoKeys)?.find(id);
+        let key = key.ok_or(Refused::NotByPubsub("its key is none of Google's"))?;
+        DecodingKey::from_jwk(key).map_err(|_| Refused::NotByPubsub("its key cannot be read"))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     const ONE: &str =
@@ -143,5 +190,31 @@ mod tests {
         assert!(!state.is_wanted("k1"));
         tokio::time::advance(PAUSE).await;
         assert!(state.is_wanted("k1"));
+    }
+    #[tokio::test(start_paused = true)]
+    async fn nobody_whose_key_is_known_waits_while_another_is_asked_for() {
+        // It takes calls, and answers none.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/certs", silent.local_addr().unwrap());
+        let keys = Keys::new(Url::parse(&url).unwrap());
+        let fetch = Fetch::new().unwrap();
+        for kept in [3_600, 30] {
+            *keys.state.write().unwrap() = State {
+                set: serde_json::from_str(ONE).ok(),
+                at: Some(Instant::now()),
+                kept: Duration::from_secs(kept),
+                failed: None,
+            };
+            tokio::time::advance(ANEW + Duration::from_secs(1)).await;
+            let mut made_up = pin!(keys.get(&fetch, "k2"));
+            assert!(made_up.as_mut().now_or_never().is_none());
+            let known = keys.get(&fetch, "k1").now_or_never();
+            assert!(matches!(known, Some(Ok(_))), "kept {kept}");
+            let refused = made_up.await.err();
+            assert_eq!(
+                refused,
+                Some(Refused::NotByPubsub("its key is none of Google's"))
+            );
+        }
     }
 }

@@ -10,6 +10,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
 use super::world::{Called, Signer, World, finding, now};
+use crate::SignersKeys;
 use crate::testing::Answer;
 
 const AUDIENCE: &str = "https://nightshift.example.com/v1/alerts/pubsub";
@@ -17,6 +18,8 @@ const ACCOUNT: &str = "nightshift-push@security-tools.iam.gserviceaccount.com";
 
 /// A worker that is pushed to, and Google.
 struct Google {
+    source: Value,
+    keys: SignersKeys,
     world: World,
     called: Arc<Called>,
     signer: Signer,
@@ -58,8 +61,11 @@ impl Google {
         let source = json!({"name": "in", "pubsub": {
             "audience": AUDIENCE, "service_accounts": [ACCOUNT], "jwks_url": format!("{at}/certs"),
         }});
+        let keys = SignersKeys::default();
         Self {
-            world: World::new(source),
+            world: World::knowing(source.clone(), keys.clone()),
+            source,
+            keys,
             called,
             signer,
         }
@@ -179,4 +185,15 @@ async fn without_keys_pubsub_is_told_to_come_again() {
     }
     assert_eq!(google.called.asked().len(), 1);
     assert_eq!(google.world.counted("busy"), 3);
+}
+
+#[tokio::test]
+async fn keys_that_came_are_known_to_the_next_configuration() {
+    let mut google = Google::new().await;
+    let right = token(&google.signer, "k1", &claims());
+    assert_eq!(google.post(&right, push("one")).await.status, 200);
+    google.world = World::knowing(google.source.clone(), google.keys.clone());
+    google.called.is_away.store(true, Ordering::Relaxed);
+    assert_eq!(google.post(&right, push("two")).await.status, 200);
+    assert_eq!(google.called.asked(), ["/certs"]);
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use super::world::{Called, Meeting, Signer, World, finding};
-use crate::SnsCertificates;
+use crate::SignersKeys;
 use crate::testing::Answer;
 
 const TOPIC: &str = "arn:aws:sns:eu-west-1:111122223333:guardduty";
@@ -21,7 +21,7 @@ struct Sns {
     world: World,
     called: Arc<Called>,
     signer: Signer,
-    certificates: SnsCertificates,
+    keys: SignersKeys,
     source: Value,
 }
 
@@ -31,12 +31,12 @@ impl Sns {
         called.put(CERTIFICATE, signer.certificate.clone());
         let endpoint = called.serve().await;
         let source = json!({"name": "in", "sns": {"topics": [TOPIC], "endpoint_url": endpoint}});
-        let certificates = SnsCertificates::default();
+        let keys = SignersKeys::default();
         Self {
-            world: World::knowing(source.clone(), certificates.clone()),
+            world: World::knowing(source.clone(), keys.clone()),
             called,
             signer,
-            certificates,
+            keys,
             source,
         }
     }
@@ -340,7 +340,7 @@ async fn a_certificate_whose_time_is_over_counts_for_nothing() {
 async fn certificates_that_came_are_known_to_the_next_configuration() {
     let mut sns = Sns::new(Signer::new()).await;
     assert_eq!(sns.post(&sns.notification("one")).await.status, 200);
-    sns.world = World::knowing(sns.source.clone(), sns.certificates.clone());
+    sns.world = World::knowing(sns.source.clone(), sns.keys.clone());
     assert_eq!(sns.post(&sns.notification("two")).await.status, 200);
     assert_eq!(sns.called.asked(), [CERTIFICATE]);
 }

@@ -25,7 +25,7 @@ use tokio::sync::{Barrier, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::SnsCertificates;
+use crate::SignersKeys;
 use crate::testing::{Answer, Store, ask, server};
 use crate::{HttpConfig, HttpIntake, HttpSource, Server, WebConfig};
 
@@ -109,11 +109,11 @@ pub(super) struct World {
 impl World {
     /// With this source; the store commits whatever comes.
     pub(super) fn new(source: Value) -> Self {
-        Self::knowing(source, SnsCertificates::default())
+        Self::knowing(source, SignersKeys::default())
     }
 
-    /// The same, which knows these certificates.
-    pub(super) fn knowing(source: Value, certificates: SnsCertificates) -> Self {
+    /// The same, which knows these keys.
+    pub(super) fn knowing(source: Value, keys: SignersKeys) -> Self {
         let secrets = [("env:TOKEN", TOKEN), ("env:SECRET", SECRET)];
         let secrets = secrets.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let secrets = Arc::new(Mutex::new(HashMap::from(secrets)));
@@ -157,8 +157,7 @@ impl World {
         let until = stop.clone();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { taking.run(&until).await });
-        let intake =
-            HttpIntake::new(vec![Arc::clone(&source)], Arc::new(Stopped), certificates).unwrap();
+        let intake = HttpIntake::new(vec![Arc::clone(&source)], Arc::new(Stopped), keys).unwrap();
         let web = WebConfig {
             tokens: vec!["env:PAGES".to_owned()],
             ..WebConfig::default()
