@@ -152,9 +152,6 @@ pub enum WebError {
         #[source]
         cause: std::io::Error,
     },
-    /// The server ended by itself.
-    #[error("the server of the pages ended")]
-    Ended(#[source] std::io::Error),
     /// A template is broken.
     #[error("a template of the pages is broken")]
     Template(#[source] minijinja::Error),

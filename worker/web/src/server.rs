@@ -130,9 +130,10 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// As [`Server::bind`] and [`Bound::serve`].
+    /// As [`Server::bind`].
     pub async fn serve(self, stop: CancellationToken) -> Result<(), WebError> {
-        self.bind().await?.serve(stop).await
+        self.bind().await?.serve(stop).await;
+        Ok(())
     }
 
     /// Everything behind `listen`.

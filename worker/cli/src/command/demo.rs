@@ -73,13 +73,13 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
     let Some(pages) = pages else {
         return Ok(());
     };
-    let (doors, pages) = pages.open(&stop).await.context("the pages")?;
+    let (doors, pages) = pages.open(&stop).await;
     let address = doors.address().context("the pages")?;
     say_if(&format!(
         "the cases are on http://{address}/ until you press Ctrl-C"
     ));
     for page in pages {
-        page.await.context("the pages")?;
+        page.await;
     }
     Ok(())
 }

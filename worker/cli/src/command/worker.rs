@@ -17,7 +17,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use self::changes::{Changes, Seen, Why};
-use self::crew::{Crew, Part, Ready};
+use self::crew::{Crew, Ready};
 use self::holds::Holds;
 use crate::args::{Part as Does, Worker};
 use crate::config::{Loaded, load};
@@ -55,7 +55,7 @@ pub(super) async fn run(
     };
     let mut crew = ready
         .start(&app, options, None, &mut site.parts, &site.stop)
-        .await?;
+        .await;
     drop((app, loaded));
     let mut result = Ok(());
     while !site.stop.is_cancelled() {
@@ -89,7 +89,7 @@ pub(super) async fn run(
 
 /// What stays while crews come and go.
 struct Site<'a> {
-    parts: JoinSet<Part>,
+    parts: JoinSet<()>,
     changes: Changes,
     /// What the configuration holds that is followed now.
     holds: Holds,
@@ -137,7 +137,7 @@ impl Site<'_> {
         self.telemetry.follow(wanted);
         self.holds = holds;
         let new = ready.start(&app, self.options, Some(old), &mut self.parts, &self.stop);
-        let new = new.await?;
+        let new = new.await;
         if !self.stop.is_cancelled() {
             tracing::info!("new cases follow the configuration as it is now");
         }
@@ -188,13 +188,8 @@ fn check_sources_of(loaded: &Loaded, options: &Worker) -> Result<(), Exit> {
     }
 }
 
-/// What it means that a part ended. One that was not told to is a fault of ours, or of the address of the pages: the
-/// others are stopped, and the process says so and ends.
-fn judge(ended: Result<Part, JoinError>) -> Result<(), Exit> {
-    match ended {
-        Ok(part) => part.0,
-        Err(error) => Err(Exit::Failed(anyhow!(
-            "a part of the worker panicked: {error}"
-        ))),
-    }
+/// What it means that a part ended. One that panicked is a fault of ours: the others are stopped, and the process says so
+/// and ends.
+fn judge(ended: Result<(), JoinError>) -> Result<(), Exit> {
+    ended.map_err(|error| Exit::Failed(anyhow!("a part of the worker panicked: {error}")))
 }

@@ -22,6 +22,8 @@ use crate::config::WebError;
 
 /// How long open requests have when the server is told to stop.
 const GRACE: Duration = Duration::from_secs(5);
+/// Between two tries of an address that somebody else has.
+const AGAIN: Duration = Duration::from_secs(5);
 
 /// What an address is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +75,8 @@ pub struct Doors(Vec<Arc<Door>>);
 
 /// A server whose addresses are taken, so that they can be told.
 pub struct Bound {
-    fresh: Vec<(Arc<Door>, TcpListener)>,
+    /// None of those listens that somebody else keeps from it.
+    fresh: Vec<(Arc<Door>, Option<TcpListener>)>,
     /// Doors of the server before.
     kept: Vec<(Arc<Door>, Behind)>,
     /// Addresses that the server before uses for something else: they are free when that has ended.
@@ -95,26 +98,41 @@ impl Shift {
 
 impl Door {
     async fn open(wanted: Wanted) -> Result<(Arc<Self>, TcpListener), WebError> {
-        let Wanted {
-            place,
-            address: asked,
-            behind,
-        } = wanted;
+        let asked = wanted.address;
         let bad = |cause| WebError::Bind {
             address: asked,
             cause,
         };
         let listener = TcpListener::bind(asked).await.map_err(bad)?;
-        let address = listener.local_addr().map_err(WebError::Ended)?;
-        let door = Self {
-            place,
-            asked,
+        let address = listener.local_addr().map_err(bad)?;
+        Ok((Arc::new(Self::new(wanted, address)), listener))
+    }
+
+    fn new(wanted: Wanted, address: SocketAddr) -> Self {
+        Self {
+            place: wanted.place,
+            asked: wanted.address,
             address,
-            behind: RwLock::new(Shift::new(behind)),
+            behind: RwLock::new(Shift::new(wanted.behind)),
             shut: CancellationToken::new(),
             serving: TaskTracker::new(),
-        };
-        Ok((Arc::new(door), listener))
+        }
+    }
+
+    /// Opens it as soon as its address is free: the server before has closed, and cannot be asked back because another
+    /// program has a part of it.
+    async fn opened(&self) -> TcpListener {
+        loop {
+            match TcpListener::bind(self.asked).await {
+                Ok(listener) => return listener,
+                Err(error) => tracing::error!(
+                    address = %self.asked,
+                    %error,
+                    "another program has this address: nothing answers there until it is free"
+                ),
+            }
+            sleep(AGAIN).await;
+        }
     }
 
     async fn answer(self: Arc<Self>, request: Request) -> Response {
@@ -148,10 +166,10 @@ impl Door {
     /// five seconds more.
     async fn serve(
         self: Arc<Self>,
-        listener: TcpListener,
+        listener: Option<TcpListener>,
         stop: CancellationToken,
         _serving: TaskTrackerToken,
-    ) -> Result<(), WebError> {
+    ) {
         let (door, leaves) = (Arc::clone(&self), stop.clone());
         let answer = move |mut request: Request| {
             if leaves.is_cancelled() {
@@ -160,7 +178,16 @@ impl Door {
             Arc::clone(&door).answer(request)
         };
         let ends = CancellationToken::new();
-        let serving = connections::serve(listener, answer, ends.clone());
+        let serving = async {
+            let listener = match listener {
+                Some(listener) => listener,
+                None => tokio::select! {
+                    listener = self.opened() => listener,
+                    () = ends.cancelled() => return,
+                },
+            };
+            connections::serve(listener, answer, ends.clone()).await;
+        };
         let late = async {
             tokio::select! {
                 () = self.shut.cancelled() => {}
@@ -173,7 +200,6 @@ impl Door {
             () = serving => {}
             () = late => {}
         }
-        Ok(())
     }
 }
 
@@ -216,7 +242,10 @@ impl Bound {
                     is_of_this_machine(one.address).await?;
                     bound.waiting.push(one);
                 }
-                None => bound.fresh.push(Door::open(one).await?),
+                None => {
+                    let (door, listener) = Door::open(one).await?;
+                    bound.fresh.push((door, Some(listener)));
+                }
             }
         }
         Ok(bound)
@@ -242,22 +271,16 @@ impl Bound {
     }
 
     /// Opens what is not open yet. The addresses, and what answers at those that are new, each to be run until `stop`.
-    ///
-    /// # Errors
-    ///
-    /// [`WebError::Bind`] when an address is taken after all.
+    /// One of the server before that somebody else has a part of is opened when it is free: alerts are triaged meanwhile.
     pub async fn open(
         mut self,
         stop: &CancellationToken,
-    ) -> Result<
-        (
-            Doors,
-            Vec<impl Future<Output = Result<(), WebError>> + Send + use<>>,
-        ),
-        WebError,
-    > {
+    ) -> (Doors, Vec<impl Future<Output = ()> + Send + use<>>) {
         for wanted in self.waiting {
-            self.fresh.push(Door::open(wanted).await?);
+            let address = wanted.address;
+            let listener = TcpListener::bind(address).await.ok();
+            self.fresh
+                .push((Arc::new(Door::new(wanted, address)), listener));
         }
         let mut doors: Vec<Arc<Door>> = self.kept.into_iter().map(|(door, _)| door).collect();
         let mut serving = Vec::new();
@@ -266,17 +289,13 @@ impl Bound {
             let token = door.serving.token();
             serving.push(door.serve(listener, stop.clone(), token));
         }
-        Ok((Doors(doors), serving))
+        (Doors(doors), serving)
     }
 
     /// Answers until it is told to stop and has lingered; requests that are open then have five seconds more.
-    ///
-    /// # Errors
-    ///
-    /// As [`Bound::open`].
-    pub async fn serve(self, stop: CancellationToken) -> Result<(), WebError> {
-        let (_doors, serving) = self.open(&stop).await?;
-        futures_util::future::try_join_all(serving).await.map(drop)
+    pub async fn serve(self, stop: CancellationToken) {
+        let (_doors, serving) = self.open(&stop).await;
+        futures_util::future::join_all(serving).await;
     }
 }
 

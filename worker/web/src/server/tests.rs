@@ -300,7 +300,7 @@ async fn over_a_real_socket_it_answers_and_stops_when_told() {
     };
     let bound = server(&config, store()).bind().await.unwrap();
     let stop = CancellationToken::new();
-    let (doors, serving) = bound.open(&stop).await.unwrap();
+    let (doors, serving) = bound.open(&stop).await;
     let (pages, metrics) = (doors.address().unwrap(), doors.metrics_address().unwrap());
     let mut tasks: tokio::task::JoinSet<_> = serving.into_iter().collect();
     for (address, path, words) in [
@@ -321,7 +321,7 @@ async fn over_a_real_socket_it_answers_and_stops_when_told() {
     }
     stop.cancel();
     while let Some(ended) = tasks.join_next().await {
-        ended.unwrap().unwrap();
+        ended.unwrap();
     }
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let config = WebConfig {
@@ -358,12 +358,12 @@ async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_befo
     let at = |host: &str| metrics_at(host, port);
     let stop = CancellationToken::new();
     let first = server(&at("127.0.0.1"), store()).bind().await.unwrap();
-    let (doors, serving) = first.open(&stop).await.unwrap();
+    let (doors, serving) = first.open(&stop).await;
     let mut tasks: tokio::task::JoinSet<_> = serving.into_iter().collect();
     let second = server(&at("0.0.0.0"), store());
     let mut second = second.bind_after(&doors).await.unwrap();
     second.take_over(&doors).closed().await;
-    let (doors, serving) = second.open(&stop).await.unwrap();
+    let (doors, serving) = second.open(&stop).await;
     tasks.extend(serving);
     let metrics = doors.metrics_address().unwrap();
     assert_eq!(metrics.to_string(), format!("0.0.0.0:{port}"));
@@ -374,7 +374,7 @@ async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_befo
     );
     stop.cancel();
     while let Some(ended) = tasks.join_next().await {
-        ended.unwrap().unwrap();
+        ended.unwrap();
     }
 }
 
@@ -384,7 +384,7 @@ async fn an_address_of_another_machine_is_refused_before_any_door_is_shut() {
     let at = |host: &str| metrics_at(host, port);
     let stop = CancellationToken::new();
     let first = server(&at("0.0.0.0"), store()).bind().await.unwrap();
-    let (doors, serving) = first.open(&stop).await.unwrap();
+    let (doors, serving) = first.open(&stop).await;
     let tasks: tokio::task::JoinSet<_> = serving.into_iter().collect();
     // For documents alone (RFC 5737): no machine has it.
     let refused = server(&at("192.0.2.7"), store()).bind_after(&doors).await;
@@ -393,4 +393,41 @@ async fn an_address_of_another_machine_is_refused_before_any_door_is_shut() {
     let answers = tokio::net::TcpStream::connect(("127.0.0.1", port)).await;
     assert!(answers.is_ok());
     drop(tasks);
+}
+
+#[tokio::test]
+async fn an_address_that_another_program_has_a_part_of_is_opened_when_it_is_free() {
+    let port = free_port().await;
+    let at = |host: &str| metrics_at(host, port);
+    let others = tokio::net::TcpListener::bind(("127.0.0.2", port)).await;
+    let others = others.unwrap();
+    let stop = CancellationToken::new();
+    let first = server(&at("127.0.0.1"), store()).bind().await.unwrap();
+    let (doors, serving) = first.open(&stop).await;
+    let mut tasks: tokio::task::JoinSet<_> = serving.into_iter().collect();
+    let second = server(&at("0.0.0.0"), store());
+    let mut second = second.bind_after(&doors).await.unwrap();
+    second.take_over(&doors).closed().await;
+    let (doors, serving) = second.open(&stop).await;
+    tasks.extend(serving);
+    let reached = || tokio::net::TcpStream::connect(("127.0.0.1", port));
+    assert!(reached().await.is_err());
+    // What is opened late is shut as any other.
+    let mut third = server(&at("127.0.0.3"), store())
+        .bind_after(&doors)
+        .await
+        .unwrap();
+    drop(others);
+    tokio::time::pause();
+    while reached().await.is_err() {
+        tokio::time::advance(std::time::Duration::from_secs(1)).await;
+    }
+    third.take_over(&doors).closed().await;
+    let (_doors, serving) = third.open(&stop).await;
+    tasks.extend(serving);
+    assert!(reached().await.is_err());
+    stop.cancel();
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap();
+    }
 }

@@ -21,9 +21,6 @@ const HAND_OVER: Duration = Duration::from_secs(9);
 /// How long requests take at the most that came to the crew before: as long as any answer may, and a little more.
 const ANSWERS: Duration = Duration::from_secs(11);
 
-/// What a part came to.
-pub(super) struct Part(pub(super) Result<(), Exit>);
-
 /// Everything that a configuration asks for, built and found right. Nothing of it runs yet.
 pub(super) struct Ready {
     room: Arc<InboxRoom>,
@@ -100,9 +97,9 @@ impl Ready {
         app: &App,
         options: &Worker,
         old: Option<&Crew>,
-        parts: &mut JoinSet<Part>,
+        parts: &mut JoinSet<()>,
         process: &CancellationToken,
-    ) -> Result<Crew, Exit> {
+    ) -> Crew {
         let mut crew = Crew {
             stop: process.child_token(),
             posted: CancellationToken::new(),
@@ -125,7 +122,7 @@ impl Ready {
                 biased;
                 () = process.cancelled() => {
                     crew.end_with(&old.doors, parts, process);
-                    return Ok(crew);
+                    return crew;
                 }
                 () = old.make_way(self.pages.as_mut(), parts) => {}
             }
@@ -133,8 +130,7 @@ impl Ready {
         }
         if let Some(pages) = self.pages {
             let is_posted_to = self.sources.all.iter().any(|(one, _)| is_posted(one));
-            let served = crew.serve(is_posted_to, pages, parts, process).await;
-            served.inspect_err(|_| crew.posted.cancel())?;
+            crew.serve(is_posted_to, pages, parts, process).await;
         }
         crew.end_with(&crew.doors, parts, process);
         for (source, feeds) in self.sources.all.iter().filter(|(one, _)| !is_posted(one)) {
@@ -160,7 +156,7 @@ impl Ready {
             env!("CARGO_PKG_VERSION"),
             describe(options, &self.sources)
         ));
-        Ok(crew)
+        crew
     }
 }
 
@@ -188,7 +184,7 @@ async fn pages(
 impl Crew {
     /// Ends all parts but triage, which begins nothing more and ends what it has begun, and but what is posted to, which
     /// ends when all requests are answered that came until now. What comes from now on is the business of these pages.
-    async fn make_way(&self, pages: Option<&mut Bound>, parts: &mut JoinSet<Part>) {
+    async fn make_way(&self, pages: Option<&mut Bound>, parts: &mut JoinSet<()>) {
         let relieved = pages.map(|pages| Arc::new(pages.take_over(&self.doors)));
         self.enough.cancel();
         self.stop.cancel();
@@ -199,7 +195,6 @@ impl Crew {
                 drop(tokio::time::timeout(ANSWERS, answering.answered()).await);
             }
             posted.cancel();
-            Part(Ok(()))
         });
         let ended = async {
             if let Some(relieved) = &relieved {
@@ -216,7 +211,7 @@ impl Crew {
 
     /// Ends the intake of what is posted to once the process is told to stop and nobody can post any more: whoever did has
     /// an answer then.
-    fn end_with(&self, doors: &Doors, parts: &mut JoinSet<Part>, process: &CancellationToken) {
+    fn end_with(&self, doors: &Doors, parts: &mut JoinSet<()>, process: &CancellationToken) {
         let (posted, process, ended) = (self.posted.clone(), process.clone(), doors.ended());
         parts.spawn(async move {
             let over = async {
@@ -227,31 +222,27 @@ impl Crew {
                 () = posted.cancelled() => {}
                 () = over => posted.cancel(),
             }
-            Part(Ok(()))
         });
     }
 
-    fn take_posted(&self, parts: &mut JoinSet<Part>, taking: impl Loop) {
+    fn take_posted(&self, parts: &mut JoinSet<()>, taking: impl Loop) {
         let stop = self.posted.clone();
         parts.spawn(async move {
             taking.run(stop).await;
-            Part(Ok(()))
         });
     }
 
-    fn spawn(&self, parts: &mut JoinSet<Part>, part: impl Loop) {
+    fn spawn(&self, parts: &mut JoinSet<()>, part: impl Loop) {
         let stop = self.stop.clone();
         parts.spawn(self.leaving.track_future(async move {
             part.run(stop).await;
-            Part(Ok(()))
         }));
     }
 
-    fn triage(&self, parts: &mut JoinSet<Part>, triaging: Triaging, process: CancellationToken) {
+    fn triage(&self, parts: &mut JoinSet<()>, triaging: Triaging, process: CancellationToken) {
         let enough = self.enough.clone();
         parts.spawn(async move {
             triaging.run_until(&process, &enough).await;
-            Part(Ok(()))
         });
     }
 
@@ -259,27 +250,22 @@ impl Crew {
         &mut self,
         is_posted_to: bool,
         pages: Bound,
-        parts: &mut JoinSet<Part>,
+        parts: &mut JoinSet<()>,
         process: &CancellationToken,
-    ) -> Result<(), Exit> {
-        let opened = pages.open(process).await;
-        let (doors, serving) = opened.context("[web]").map_err(Exit::Failed)?;
+    ) {
+        let (doors, serving) = pages.open(process).await;
         for one in serving {
-            parts.spawn(async move {
-                let served = one.await;
-                Part(served.context("[web]").map_err(Exit::Failed))
-            });
+            parts.spawn(one);
         }
         self.doors = doors;
         let Some(address) = self.doors.address() else {
-            return Ok(());
+            return;
         };
         say(&format!("the cases are on http://{address}/"));
         if is_posted_to {
             let address = self.doors.intake_address().unwrap_or(address);
             say(&format!("alerts are posted to http://{address}/v1/alerts"));
         }
-        Ok(())
     }
 }
 
