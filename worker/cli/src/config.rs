@@ -24,6 +24,7 @@ use nightshift_alert::feed::GenericFeed;
 use nightshift_engine::Limits;
 use nightshift_models::{KeyRef, ModelConfig};
 use nightshift_pipeline::{AdmissionPolicy, Mute, Route, Routes};
+use nightshift_store::Address;
 use nightshift_tools::ToolConfig;
 use nightshift_web::WebConfig;
 use schemars::JsonSchema;
@@ -124,6 +125,16 @@ pub(crate) struct Store {
     pub(crate) password: Option<KeyRef>,
     /// PEM file of the certificates that a PostgreSQL server is checked with. Empty: those of the system.
     pub(crate) ca_file: PathBuf,
+}
+
+impl Store {
+    /// The file of certificates that a server is checked with, wherever it is named; none where there is none.
+    pub(crate) fn authorities(&self) -> Option<PathBuf> {
+        if self.ca_file.as_os_str().is_empty() {
+            return Address::parse(&self.url)?.authorities();
+        }
+        Some(self.ca_file.clone())
+    }
 }
 
 /// `[worker]`

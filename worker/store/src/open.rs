@@ -1,6 +1,6 @@
 //! One door to all stores: the address says which it is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,6 +101,15 @@ impl<'a> Address<'a> {
             .any(|scheme| url.starts_with(scheme));
         is_postgres.then_some(Self::Postgres(url))
     }
+
+    /// The file of certificates that it names itself (`sslrootcert`), if it does.
+    #[must_use]
+    pub fn authorities(&self) -> Option<PathBuf> {
+        match self {
+            Self::Sqlite(_) => None,
+            Self::Postgres(url) => crate::postgres::authorities(url),
+        }
+    }
 }
 
 /// An address as it may be shown: without its password, also where it is misspelt so that it is of no store.
@@ -193,6 +202,8 @@ mod tests {
         assert_eq!(Address::parse("sqlite:///a/b.db"), sqlite("/a/b.db"));
         let url = "postgresql://h/d";
         assert_eq!(Address::parse(url), Some(Address::Postgres(url)));
+        let named = Address::Postgres("postgres://h/d?sslrootcert=%2Fetc%2Fca.pem").authorities();
+        assert_eq!(named, Some("/etc/ca.pem".into()));
         for url in [
             "sqlite:",
             "sqlite://",

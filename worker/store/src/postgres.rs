@@ -54,6 +54,7 @@ use crate::left_off::LeftOff;
 use crate::options::Options;
 use crate::told::Told;
 use connect::Connector;
+pub(crate) use connect::authorities;
 use database::{Database, Session, Value};
 pub(crate) use examine::examine;
 use failure::Failure;

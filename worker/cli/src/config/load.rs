@@ -65,6 +65,8 @@ impl Loaded {
         files.extend(profiles.iter().filter_map(|one| one.replan_file()));
         let tokens = self.config.web.tokens.iter().map(String::as_str);
         files.extend(tokens.filter_map(|token| secret::file(token, self.base())));
+        // Named in the address, it is relative to the working directory.
+        files.extend(self.config.store.authorities());
         authorities(&self.table, &mut |path| files.push(self.base().join(path)));
         files.retain(|path| !path.as_os_str().is_empty());
         files

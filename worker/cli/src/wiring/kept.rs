@@ -39,7 +39,10 @@ impl OpenedBy {
         Self {
             store: config.store.clone(),
             blobs: config.blobs.clone(),
-            authorities: std::fs::read(&config.store.ca_file).ok(),
+            authorities: config
+                .store
+                .authorities()
+                .and_then(|file| std::fs::read(file).ok()),
             file: file(&config.store.url),
         }
     }

@@ -1,5 +1,6 @@
 //! How connections are made: the address, TLS, the password as it is now, and the limits of a session.
 
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ impl Connector {
             // A server that is gone without a word is noticed.
             .keepalives_idle(waits.statement)
             .tcp_user_timeout(waits.statement + waits.lock);
-        let ca_file = options.ca_file.clone().or(asked.root_cert.map(Into::into));
+        let ca_file = options.ca_file.clone().or(asked.root_cert);
         Ok(Self {
             tls: MakeRustlsConnect::new(tls(asked.mode, ca_file.as_deref())?),
             config,
@@ -122,7 +123,7 @@ fn greeting(waits: Waits) -> String {
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     mode: SslMode,
-    root_cert: Option<String>,
+    root_cert: Option<PathBuf>,
 }
 
 /// Takes what the driver does not know from the address: it has no word for the checks of `verify-ca` and `verify-full`,
@@ -143,7 +144,7 @@ fn split(url: &str) -> Result<(String, Asked), OpenError> {
             ("sslmode", "require" | "verify-ca" | "verify-full") => asked.mode = SslMode::Require,
             ("sslmode", other) => return Err(OpenError::SslMode(other.to_owned())),
             ("sslrootcert", "system") => {}
-            ("sslrootcert", path) => asked.root_cert = Some(path.to_owned()),
+            ("sslrootcert", path) => asked.root_cert = Some(path.into()),
             _ => {
                 rest.append_pair(&name, &value);
             }
@@ -153,6 +154,11 @@ fn split(url: &str) -> Result<(String, Asked), OpenError> {
     let sign = if rest.is_empty() { "" } else { "?" };
     // The driver reads `+` as it stands.
     Ok((format!("{head}{sign}{}", rest.replace('+', "%20")), asked))
+}
+
+/// The file of certificates that an address names, if it does.
+pub(crate) fn authorities(url: &str) -> Option<PathBuf> {
+    split(url).ok()?.1.root_cert
 }
 
 /// Certificates are always checked, the name included; only without TLS there is nothing to check.
@@ -200,7 +206,7 @@ fn tls(mode: SslMode, ca_file: Option<&std::path::Path>) -> Result<ClientConfig,
 mod tests {
     use super::*;
 
-    fn asked(url: &str) -> (String, SslMode, Option<String>) {
+    fn asked(url: &str) -> (String, SslMode, Option<PathBuf>) {
         let (url, asked) = split(url).unwrap();
         url.parse::<Config>().unwrap();
         (url, asked.mode, asked.root_cert)
@@ -212,7 +218,7 @@ mod tests {
         let with = |query: &str| asked(&format!("{plain}{query}"));
         assert_eq!(with(""), (plain.clone(), SslMode::Prefer, None));
         let found = with("?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem");
-        let ca = Some("/etc/ca.pem".to_owned());
+        let ca = Some("/etc/ca.pem".into());
         assert_eq!(found, (plain.clone(), SslMode::Require, ca));
         let found = with("?options=-c%20search_path%3Dours&sslmode=disable");
         assert_eq!(found.1, SslMode::Disable);
