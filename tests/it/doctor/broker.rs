@@ -129,6 +129,33 @@ impl Node {
         assert_eq!(found(place, &text, "sources"), Vec::<String>::new());
     }
 
+    /// To the default exchange, a routing key is the name of a queue.
+    async fn dead_letters_by_name(&self, look: &dyn Fn(&str) -> Vec<String>) {
+        for (name, key, expected) in [
+            ("named", json!("dead"), None),
+            ("unnamed", Value::Null, Some("source.dead_letter_missing")),
+            (
+                "circular",
+                json!("circular"),
+                Some("source.dead_letter_missing"),
+            ),
+            (
+                "astray",
+                json!("nowhere"),
+                Some("source.dead_letter_missing"),
+            ),
+        ] {
+            let arguments =
+                json!({ "x-dead-letter-exchange": "", "x-dead-letter-routing-key": key });
+            self.queue(name, arguments).await;
+            assert_eq!(
+                look(name),
+                expected.into_iter().collect::<Vec<_>>(),
+                "{name}"
+            );
+        }
+    }
+
     /// What a policy says counts as an argument does; and without the interface little is known.
     async fn policies(&self, look: &dyn Fn(&str) -> Vec<String>) {
         let policy = json!({ "pattern": "^early$", "apply-to": "queues", "definition": { "max-length": 5 } });
@@ -221,6 +248,7 @@ async fn queues_as_people_make_them() {
         }
         assert_eq!(found, [check], "{name}");
     }
+    node.dead_letters_by_name(&look).await;
     node.canaries(&place).await;
     node.policies(&look).await;
 }

@@ -104,26 +104,46 @@ async fn manage(
     let version = management.version().await.unwrap_or_default();
     let facts = judge::facts(&told.body, &version);
     judge::judge(&facts, checkup);
-    // Where dead letters go to the default exchange, their queue is named by the routing key.
-    let target = match (
-        facts.dead_letter_exchange.as_deref(),
-        &facts.dead_letter_key,
-    ) {
+    dead_letters(management, config, &facts, checkup).await;
+}
+
+/// Whether what the broker gives up on comes to a queue.
+async fn dead_letters(
+    management: &Management,
+    config: &Config,
+    facts: &judge::Facts,
+    checkup: &mut Checkup,
+) {
+    let another =
+        "set dead-letter-routing-key to the name of a queue for dead letters, and make that queue";
+    let key = facts.dead_letter_key.as_deref();
+    let (leads, what, mend) = match (facts.dead_letter_exchange.as_deref(), key) {
         (None, _) => return,
-        (Some(""), key) => {
-            management
-                .has_queue(key.as_deref().unwrap_or(&config.queue))
-                .await
-        }
-        (Some(exchange), _) => management.has_bindings(exchange).await,
-    };
-    if let Ok(false) = target {
-        let name = facts.dead_letter_exchange.unwrap_or_default();
-        checkup.error(
-            "source.dead_letter_missing",
-            format!("dead letters go to the exchange {name:?}, which leads to no queue"),
-            "what the broker gives up on is dropped without a word",
+        // To the default exchange a routing key is the name of a queue.
+        (Some(""), None) => (
+            Ok(false),
+            "dead letters go to the default exchange under the key that they came by: back here, or to no queue"
+                .to_owned(),
+            another,
+        ),
+        (Some(""), Some(key)) if key == config.queue => (
+            Ok(false),
+            "dead letters go back into the queue that they come from".to_owned(),
+            another,
+        ),
+        (Some(""), Some(key)) => (
+            management.has_queue(key).await,
+            format!("dead letters go to the queue {key:?}, which is not there"),
+            "make that queue, durable",
+        ),
+        (Some(exchange), _) => (
+            management.has_bindings(exchange).await,
+            format!("dead letters go to the exchange {exchange:?}, which leads to no queue"),
             "make the exchange, and bind a queue to it",
-        );
+        ),
+    };
+    if let Ok(false) = leads {
+        let why = "what the broker gives up on is dropped without a word";
+        checkup.error("source.dead_letter_missing", what, why, mend);
     }
 }
