@@ -230,6 +230,7 @@ fn the_list_of_metrics() {
     nightshift_feedback_total counter
     nightshift_inbox_depth gauge
     nightshift_inbox_oldest_seconds gauge
+    nightshift_inbox_urgent_oldest_seconds gauge
     nightshift_last_success_timestamp_seconds gauge
     nightshift_lease_lost_total counter
     nightshift_manipulation_suspected_total counter

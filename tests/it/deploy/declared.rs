@@ -6,12 +6,14 @@ use regex::Regex;
 
 /// What scripts, dashboards and rules of others rely on: name, sort and labels of each. One more, or another label, wants a
 /// decision.
-const FIXED: [(&str, &str, &str); 36] = [
+const FIXED: [(&str, &str, &str); 37] = [
     ("messages_total", "counter", "source outcome"),
     ("alerts_total", "counter", "feed outcome"),
     ("last_alert_timestamp_seconds", "gauge", "source"),
     ("inbox_depth", "gauge", "lane"),
     ("inbox_oldest_seconds", "gauge", ""),
+    // docs/decisions/0029-a-figure-for-how-long-urgent-cases-wait.md
+    ("inbox_urgent_oldest_seconds", "gauge", ""),
     ("dead_letters", "gauge", ""),
     ("cases_running", "gauge", ""),
     (

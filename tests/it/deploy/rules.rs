@@ -129,7 +129,7 @@ fn urgent_cases_that_wait_for_models_as_they_should_wake_nobody() {
     // With room until one is claimed, reported and scraped.
     let success = below("nightshift_last_success_timestamp_seconds");
     assert!(success >= waits("models_down_urgent_wait_secs") + 120);
-    let oldest = below("nightshift_inbox_oldest_seconds");
+    let oldest = below("nightshift_inbox_urgent_oldest_seconds");
     assert!(oldest >= waits("models_down_wait_secs") + 120);
 }
 

@@ -10,10 +10,11 @@ use super::named;
 
 /// What the workers of two installations say ten minutes after the beginning: two of `a`, which read the same store a moment
 /// apart, and one of `b`.
-const SAID: [(&str, [u64; 3]); 12] = [
+const SAID: [(&str, [u64; 3]); 13] = [
     ("cases_running", [3, 2, 5]),
     ("inbox_depth{lane=\"urgent\"}", [3, 2, 5]),
     ("inbox_oldest_seconds", [3, 2, 5]),
+    ("inbox_urgent_oldest_seconds", [3, 2, 5]),
     ("outbox_depth", [3, 2, 5]),
     ("outbox_oldest_seconds", [3, 2, 5]),
     ("dead_letters", [3, 2, 5]),

@@ -11,7 +11,7 @@ mod show;
 
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 
 use nightshift_alert::CANARY_FEED;
 use nightshift_alert::feed::BUILT_IN;
@@ -34,6 +34,8 @@ const CASE_SECONDS: &[f64] = &[
 const TOOL_SECONDS: &[f64] = &[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0];
 const LLM_SECONDS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0];
 const STEPS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0];
+/// What is told of the budget of a day.
+const DAY_STATES: [&str; 4] = ["spent", "spent_below_high", "cap", "reserved"];
 const CALLS: &[f64] = &[0.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0, 60.0];
 
 /// Feeds that need no configuration, and our own: of unreadable messages, and of canaries.
@@ -168,8 +170,8 @@ struct Cases {
     model_calls: Histogram,
     exhausted: IntCounterVec,
     day: GaugeVec,
-    /// Whether anybody's spending is told: a configuration without a budget may have been taken up meanwhile.
-    has_day_budget: AtomicBool,
+    /// The bits of the cap of the day's budget that is followed; 0 where there is none. Before one is followed no number is.
+    day_cap: AtomicU64,
     lease_lost: IntCounter,
     resumed: IntCounter,
     last_success: IntGauge,
@@ -201,10 +203,10 @@ impl Cases {
             )?,
             day: declare.levels(
                 "nightshift_budget_day_usd",
-                "US dollars of the UTC day's budget: spent, the cap, and what of it is kept for high and critical.",
+                "US dollars of the UTC day's budget: spent, spent_below_high (of those below high), the cap, and what of it is reserved for high and critical.",
                 &["state"],
             )?,
-            has_day_budget: AtomicBool::new(true),
+            day_cap: AtomicU64::new(f64::NAN.to_bits()),
             lease_lost: declare.counter(
                 "nightshift_lease_lost_total",
                 "Writes refused because the lease on a case was lost.",
@@ -221,7 +223,7 @@ impl Cases {
         for cap in ["calls", "tokens", "usd", "minutes", "day_usd"] {
             cases.exhausted.with_label_values(&[cap]);
         }
-        for state in ["spent", "cap", "reserved"] {
+        for state in DAY_STATES {
             cases.day.with_label_values(&[state]);
         }
         Ok(cases)
@@ -357,6 +359,7 @@ const NONE: &[&str] = &[];
 struct Waits {
     inbox: IntGaugeVec,
     inbox_oldest: GaugeVec,
+    inbox_urgent_oldest: GaugeVec,
     /// Stays as it was last known when nothing else is: by it a worker is seen to be there.
     running: IntGauge,
     outbox: IntGaugeVec,
@@ -376,6 +379,11 @@ impl Waits {
             inbox_oldest: declare.levels(
                 "nightshift_inbox_oldest_seconds",
                 "How long the oldest of them has waited.",
+                &[],
+            )?,
+            inbox_urgent_oldest: declare.levels(
+                "nightshift_inbox_urgent_oldest_seconds",
+                "How long the oldest of the urgent ones has waited.",
                 &[],
             )?,
             running: declare.gauge("nightshift_cases_running", "Cases that are triaged now.")?,

@@ -62,6 +62,8 @@ pub enum Measure {
     DayBudget {
         /// What the cases of the day cost so far.
         spent: f64,
+        /// What of it is of those below high.
+        spent_below_high: f64,
         /// What they may cost.
         cap: f64,
         /// What of it is kept for high and critical alerts.

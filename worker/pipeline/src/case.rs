@@ -132,6 +132,8 @@ pub struct Backlog {
     pub others: u64,
     /// Seconds since the oldest of them was accepted, or first given back; 0 where none waits.
     pub oldest_secs: f64,
+    /// The same of the high and critical ones.
+    pub urgent_oldest_secs: f64,
     /// Cases that run.
     pub running: u64,
     /// Reports that a destination does not show yet and may still take.

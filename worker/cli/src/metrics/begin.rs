@@ -11,18 +11,12 @@ use super::Metrics;
 const TOOL_OUTCOMES: [&str; 5] = ["ok", "empty", "error", "refused", "timeout"];
 
 impl Metrics {
-    /// Begins the series of a source, so that one that never hands anything over is seen. One that is posted to also
-    /// refuses; another has to be told what is committed.
+    /// Begins the series of a source, so that one that never hands anything over is seen. One that is posted to also refuses.
     pub(crate) fn begin_source(&self, name: &str, is_posted_to: bool) {
-        for outcome in ["accepted", "dead_letter", "canary"] {
+        let always = ["accepted", "dead_letter", "canary", "unsettled"];
+        let posted = ["refused", "busy"].into_iter().filter(|_| is_posted_to);
+        for outcome in always.into_iter().chain(posted) {
             self.flow.messages.with_label_values(&[name, outcome]);
-        }
-        let others: &[&str] = match is_posted_to {
-            true => &["refused", "busy"],
-            false => &["unsettled"],
-        };
-        for outcome in others {
-            self.flow.messages.with_label_values(&[name, *outcome]);
         }
         self.flow.last_alert.with_label_values(&[name]);
     }

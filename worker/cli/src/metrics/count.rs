@@ -6,7 +6,7 @@ use nightshift_engine::{Clock, Measure, Verdict};
 
 use nightshift_pipeline::Backlog;
 
-use super::{Cases, Flow, Models, NONE, Proof, Waits, Work};
+use super::{Cases, DAY_STATES, Flow, Models, NONE, Proof, Waits, Work};
 use crate::clock::SystemClock;
 
 impl Flow {
@@ -67,16 +67,30 @@ impl Cases {
             Measure::Exhausted { cap } => self.exhausted.with_label_values(&[cap.as_str()]).inc(),
             Measure::DayBudget {
                 spent,
+                spent_below_high,
                 cap,
                 reserved,
-            } if self.has_day_budget.load(Ordering::Relaxed) => {
-                for (state, usd) in [("spent", spent), ("cap", cap), ("reserved", reserved)] {
-                    self.day.with_label_values(&[state]).set(*usd);
-                }
-            }
+            } => self.tell_day([*spent, *spent_below_high, *cap, *reserved]),
             Measure::LeaseLost => self.lease_lost.inc(),
             Measure::Resumed => self.resumed.inc(),
             _ => {}
+        }
+    }
+}
+
+impl Cases {
+    /// What was read of the day, in the order of [`DAY_STATES`]. What cases spend is one sum for all configurations; the cap is
+    /// that of the one which is followed, while the last cases of another tell of theirs.
+    fn tell_day(&self, usd: [f64; 4]) {
+        let followed = f64::from_bits(self.day_cap.load(Ordering::Relaxed));
+        let [.., cap, _] = usd;
+        let is_of_followed = followed.is_nan() || followed.total_cmp(&cap).is_eq();
+        if followed.total_cmp(&0.0).is_eq() {
+            return;
+        }
+        let told = DAY_STATES.into_iter().zip(usd);
+        for (state, usd) in told.filter(|(state, _)| is_of_followed || state.starts_with("spent")) {
+            self.day.with_label_values(&[state]).set(usd);
         }
     }
 }
@@ -173,6 +187,9 @@ impl Waits {
         self.inbox_oldest
             .with_label_values(NONE)
             .set(backlog.oldest_secs);
+        self.inbox_urgent_oldest
+            .with_label_values(NONE)
+            .set(backlog.urgent_oldest_secs);
         self.running.set(whole(backlog.running));
         self.outbox
             .with_label_values(NONE)
@@ -188,6 +205,7 @@ impl Waits {
     pub(super) fn forget(&self) {
         self.inbox.reset();
         self.inbox_oldest.reset();
+        self.inbox_urgent_oldest.reset();
         self.outbox.reset();
         self.outbox_oldest.reset();
         self.dead_letters.reset();

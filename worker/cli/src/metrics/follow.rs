@@ -11,7 +11,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use prometheus::core::{Collector as _, MetricVec, MetricVecBuilder};
 
-use super::{Metrics, NONE, feeds};
+use super::{DAY_STATES, Metrics, NONE, feeds};
 
 /// What a configuration names that metrics tell of.
 #[derive(Debug, Default)]
@@ -30,18 +30,18 @@ pub(crate) struct Named {
     pub(crate) destinations: BTreeSet<String>,
     /// Whether canaries are sent.
     pub(crate) canary: bool,
-    /// Whether a day has a budget.
-    pub(crate) day_budget: bool,
+    /// What a day may cost in US dollars, if there is a cap.
+    pub(crate) day_cap: Option<f64>,
 }
 
 impl Metrics {
     /// Shows what is named, and nothing else. The crew before must have ended its loops; its last cases may still ask what the
     /// day's budget has left, which is not shown then.
     pub(crate) fn follow(&self, named: Named) {
-        let day = &self.cases.has_day_budget;
-        day.store(named.day_budget, Ordering::Relaxed);
-        if !named.day_budget {
-            for state in ["spent", "cap", "reserved"] {
+        let cap = named.day_cap.unwrap_or(0.0);
+        self.cases.day_cap.store(cap.to_bits(), Ordering::Relaxed);
+        if named.day_cap.is_none() {
+            for state in DAY_STATES {
                 self.cases.day.with_label_values(&[state]).set(0.0);
             }
         }

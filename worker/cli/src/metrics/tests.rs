@@ -167,7 +167,7 @@ fn what_waits_is_said_by_nobody_who_cannot_count_it() {
         running: 2,
         ..Backlog::default()
     };
-    assert_eq!(of_waiting(&metrics).len(), 6);
+    assert_eq!(of_waiting(&metrics).len(), 7);
     metrics.backlog(&backlog);
     metrics.forget_backlog();
     assert_eq!(of_waiting(&metrics), Vec::<String>::new());
@@ -177,7 +177,7 @@ fn what_waits_is_said_by_nobody_who_cannot_count_it() {
         "it says that there is a worker"
     );
     metrics.backlog(&backlog);
-    assert_eq!(of_waiting(&metrics).len(), 6);
+    assert_eq!(of_waiting(&metrics).len(), 7);
 }
 
 #[test]
@@ -190,13 +190,15 @@ fn what_a_source_could_not_be_told_is_counted_and_no_sign_that_the_feed_lives() 
         found.retain(|line| line.contains("unsettled"));
         found
     };
-    let series = "messages_total{outcome=\"unsettled\",source=\"siem\"}";
-    assert_eq!(unsettled(), [format!("{series} 0")]);
+    let of = |source: &str, count: u32| {
+        format!("messages_total{{outcome=\"unsettled\",source=\"{source}\"}} {count}")
+    };
+    assert_eq!(unsettled(), [of("posted", 0), of("siem", 0)]);
     metrics.count(&Measure::Message {
         source: "siem".to_owned(),
         outcome: "unsettled",
     });
-    assert_eq!(unsettled(), [format!("{series} 1")]);
+    assert_eq!(unsettled(), [of("posted", 0), of("siem", 1)]);
     let heard = all(&metrics, "last_alert");
     assert!(heard.iter().all(|line| line.ends_with(" 0")), "{heard:?}");
 }
@@ -228,7 +230,7 @@ fn what_a_configuration_does_not_name_any_more_is_counted_no_longer() {
         feeds: names(&["new"]),
         tools: names(&["new"]),
         destinations: names(&["new"]),
-        day_budget: true,
+        day_cap: Some(5.0),
         ..Named::default()
     });
     assert_eq!(old(), Vec::<String>::new());
@@ -247,10 +249,11 @@ fn what_a_configuration_does_not_name_any_more_is_counted_no_longer() {
 #[test]
 fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
     let metrics = Metrics::new().unwrap();
-    let spent = Measure::DayBudget {
+    let spent = |cap: f64| Measure::DayBudget {
         spent: 4.5,
-        cap: 5.0,
-        reserved: 2.5,
+        spent_below_high: 2.0,
+        cap,
+        reserved: cap / 2.0,
     };
     for name in ["siem", "drop"] {
         metrics.begin_source(name, false);
@@ -261,7 +264,7 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
         ("openai/old", true),
         ("openai/new", true),
     ]));
-    metrics.count(&spent);
+    metrics.count(&spent(5.0));
     metrics.canary(Some(chrono::DateTime::UNIX_EPOCH));
     let shown = || -> Vec<String> {
         [
@@ -275,7 +278,7 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
         .flat_map(|of| all(&metrics, of))
         .collect()
     };
-    assert_eq!(shown().len(), 2 + 3 + 2 + 1 + 3);
+    assert_eq!(shown().len(), 2 + 3 + 2 + 1 + 4);
     metrics.follow(Named {
         sources: names(&["siem", "posted"]),
         read: names(&["siem"]),
@@ -283,7 +286,7 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
         ..Named::default()
     });
     // Of the last case of the crew before.
-    metrics.count(&spent);
+    metrics.count(&spent(5.0));
     assert_eq!(
         shown(),
         [
@@ -293,6 +296,7 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
             "budget_day_usd{state=\"cap\"} 0",
             "budget_day_usd{state=\"reserved\"} 0",
             "budget_day_usd{state=\"spent\"} 0",
+            "budget_day_usd{state=\"spent_below_high\"} 0",
         ]
     );
     metrics.follow(Named {
@@ -300,11 +304,19 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
         read: names(&["siem", "drop"]),
         models: names(&["openai/new"]),
         canary: true,
-        day_budget: true,
+        day_cap: Some(5.0),
         ..Named::default()
     });
     metrics.forget_sources();
     assert_eq!(all(&metrics, "source_up"), Vec::<String>::new());
-    metrics.count(&spent);
-    assert!(shown().contains(&"budget_day_usd{state=\"cap\"} 5".to_owned()));
+    metrics.count(&spent(5.0));
+    // The last cases of the crew before tell of their cap, too.
+    metrics.count(&spent(9.0));
+    let day = [
+        "budget_day_usd{state=\"cap\"} 5",
+        "budget_day_usd{state=\"reserved\"} 2.5",
+        "budget_day_usd{state=\"spent\"} 4.5",
+        "budget_day_usd{state=\"spent_below_high\"} 2",
+    ];
+    assert_eq!(all(&metrics, "budget_day"), day);
 }

@@ -140,7 +140,7 @@ impl App {
             tools: self.tools.specs().into_iter().map(|one| one.name).collect(),
             destinations: destinations.map(|one| one.name().to_owned()).collect(),
             canary: config.canary.is_on(),
-            day_budget: DayBudget::new(config.limits.day_usd).is_some(),
+            day_cap: DayBudget::new(config.limits.day_usd).map(DayBudget::cap_usd),
         });
         if let Some(purse) = &self.purse {
             purse.tell_again();

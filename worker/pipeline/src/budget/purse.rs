@@ -74,14 +74,14 @@ impl Purse {
 
     /// Begins to tell: the cap, and that nothing is known to be spent.
     pub fn begin(&self) {
-        self.tell(0.0);
+        self.tell(DaySpent::default());
     }
 
     /// Tells once more what was read of the day last, where anything was: the purse before it told of its own until now.
     pub fn tell_again(&self) {
         let read = self.known().read;
         if let Some(reading) = read {
-            self.tell(reading.spent.usd());
+            self.tell(reading.spent);
         }
     }
 
@@ -158,7 +158,7 @@ impl Purse {
                 known.since.urgent_usd -= before.urgent_usd;
                 known.since.other_usd -= before.other_usd;
                 drop(known);
-                self.tell(spent.usd());
+                self.tell(spent);
             }
             Err(error) => tracing::warn!(
                 error = &error as &dyn std::error::Error,
@@ -167,9 +167,10 @@ impl Purse {
         }
     }
 
-    fn tell(&self, spent: f64) {
+    fn tell(&self, spent: DaySpent) {
         self.meter.count(&Measure::DayBudget {
-            spent,
+            spent: spent.usd(),
+            spent_below_high: spent.other_usd,
             cap: self.budget.cap_usd(),
             reserved: self.budget.reserved_usd(),
         });

@@ -289,17 +289,18 @@ async fn readings_are_metered() {
     purse.begin();
     let bill = Bill::new(Arc::clone(&purse), true);
     drop(bill.permit(0.0).await);
-    let of = |spent| Measure::DayBudget {
+    let of = |spent, spent_below_high| Measure::DayBudget {
         spent,
+        spent_below_high,
         cap: 8.0,
         reserved: 4.0,
     };
-    assert_eq!(told(), [of(0.0), of(1.5)]);
+    assert_eq!(told(), [of(0.0, 0.0), of(1.5, 0.5)]);
     // Nobody asks for room, and the day is another one.
     *world.clock.0.lock().unwrap() = noon() + TimeDelta::days(1);
     purse.look().await;
     purse.look().await;
-    assert_eq!(told(), [of(0.0), of(1.5), of(0.0)]);
+    assert_eq!(told(), [of(0.0, 0.0), of(1.5, 0.5), of(0.0, 0.0)]);
     purse.tell_again();
     assert_eq!(told().len(), 4);
 }

@@ -44,6 +44,7 @@ async fn what_waits_runs_and_is_not_shown_is_counted_once(fixture: Fixture) {
     assert_eq!((backlog.urgent, backlog.others), (3, 1));
     assert_eq!(backlog.waiting(), 4);
     assert!((600.0..700.0).contains(&backlog.oldest_secs), "{backlog:?}");
+    assert!((0.0..60.0).contains(&backlog.urgent_oldest_secs) && backlog.urgent_oldest_secs > 0.0);
     assert_eq!((backlog.running, backlog.outbox), (0, 0));
     assert_eq!(backlog.dead_letters, 1);
 
@@ -67,8 +68,10 @@ async fn what_waits_runs_and_is_not_shown_is_counted_once(fixture: Fixture) {
 async fn a_case_that_is_given_back_waits_from_then_on(fixture: Fixture) {
     let id = case_of(&fixture.accept(MINER).await);
     fixture.let_wait(&id, 600).await;
+    assert!(fixture.backlog().await.urgent_oldest_secs > 599.0);
     let claimed = fixture.claim().await;
-    assert_eq!(fixture.backlog().await.oldest_secs, 0.0);
+    let none = fixture.backlog().await;
+    assert_eq!((none.oldest_secs, none.urgent_oldest_secs), (0.0, 0.0));
     fixture.store.release(&claimed.lease).await.unwrap();
     assert!(fixture.backlog().await.oldest_secs < 60.0, "given back");
     fixture.let_wait(&id, 600).await;

@@ -12,12 +12,14 @@ use super::row::{count, get_severity};
 /// Each half by an index of its own: of `IN` the planner cannot see that they hold all of it, and it reads the whole table.
 pub(super) const WAITING: &str = "SELECT severity::text, count(*) FROM cases \
      WHERE status = 'queued' OR status = 'running' GROUP BY severity";
-const BACKLOG: &str = "SELECT cases.urgent, cases.others, cases.oldest_secs, \
+const BACKLOG: &str = "SELECT cases.urgent, cases.others, cases.oldest_secs, cases.urgent_oldest_secs, \
          (SELECT count(*) FROM cases WHERE status = 'running'), wished.open, wished.oldest_secs, \
          (SELECT count(*) FROM dead_letters WHERE retried_at IS NULL) \
      FROM ( \
          SELECT count(*) FILTER (WHERE severity >= 'high') AS urgent, count(*) FILTER (WHERE severity < 'high') AS others, \
-             greatest(coalesce(extract(epoch FROM clock_timestamp() - min(waiting_since)), 0), 0)::double precision AS oldest_secs \
+             greatest(coalesce(extract(epoch FROM clock_timestamp() - min(waiting_since)), 0), 0)::double precision AS oldest_secs, \
+             greatest(coalesce(extract(epoch FROM clock_timestamp() - min(waiting_since) FILTER (WHERE severity >= 'high')), 0), 0)\
+                 ::double precision AS urgent_oldest_secs \
          FROM cases WHERE status = 'queued' \
      ) AS cases CROSS JOIN ( \
          SELECT count(*) AS open, \
@@ -41,10 +43,11 @@ pub(super) async fn read(session: &Session) -> Result<Backlog, Failure> {
             urgent: count(&row, 0)?,
             others: count(&row, 1)?,
             oldest_secs: row.try_get(2)?,
-            running: count(&row, 3)?,
-            outbox: count(&row, 4)?,
-            outbox_oldest_secs: row.try_get(5)?,
-            dead_letters: count(&row, 6)?,
+            urgent_oldest_secs: row.try_get(3)?,
+            running: count(&row, 4)?,
+            outbox: count(&row, 5)?,
+            outbox_oldest_secs: row.try_get(6)?,
+            dead_letters: count(&row, 7)?,
         })
     })
 }

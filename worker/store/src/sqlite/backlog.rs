@@ -14,6 +14,8 @@ const WAITING: &str =
 
 const CASES: &str = "SELECT count(*) FILTER (WHERE severity >= 3), count(*) FILTER (WHERE severity < 3), \
      coalesce(max(0.0, unixepoch('now', 'subsec') - unixepoch(min(coalesce(waiting_since, touched_at)), 'subsec')), 0.0), \
+     coalesce(max(0.0, unixepoch('now', 'subsec') - \
+         unixepoch(min(coalesce(waiting_since, touched_at)) FILTER (WHERE severity >= 3), 'subsec')), 0.0), \
      (SELECT count(*) FROM cases WHERE status = 'running') \
      FROM cases WHERE status = 'queued'";
 const OUTBOX: &str = "SELECT count(*), \
@@ -35,7 +37,8 @@ pub(super) fn read(connection: &Connection) -> Result<Backlog, Failure> {
             urgent: count(row, 0)?,
             others: count(row, 1)?,
             oldest_secs: row.get(2)?,
-            running: count(row, 3)?,
+            urgent_oldest_secs: row.get(3)?,
+            running: count(row, 4)?,
             ..Backlog::default()
         })
     })?;
