@@ -62,7 +62,7 @@ of queues, what triages by the cases that wait or by CPU, whatever it is called;
 {{- if $own.enabled -}}
 {{- $is_web := eq $part "web" -}}
 {{- $takes := eq $part "intake" -}}
-{{- $found = append $found (dict "name" (printf "%s-%s" $name $part) "component" $part "only" (ternary (list "web") (list $part "web") $is_web) "replicas" $own.replicas "resources" (default $.Values.resources $own.resources) "pages" (and $is_web $.Values.web.exposed) "posts" (and $takes $.Values.web.intakeExposed) "takes" $takes "triages" (eq $part "triage")) -}}
+{{- $found = append $found (dict "name" (printf "%s-%s" $name $part) "component" $part "only" (ternary (list "web") (list $part "web") $is_web) "replicas" $own.replicas "resources" (default $.Values.resources $own.resources) "account" $own.serviceAccountName "pages" (and $is_web $.Values.web.exposed) "posts" (and $takes $.Values.web.intakeExposed) "takes" $takes "triages" (eq $part "triage")) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -281,6 +281,25 @@ fn what_is_said_of_one_service_holds_for_no_other() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn a_part_has_the_account_that_is_named_for_it() {
+    let objects = of_set("apart-hpa");
+    let deployments = kind(&objects, "Deployment").into_iter();
+    let mut accounts: Vec<&str> = deployments
+        .map(|one| {
+            one["spec"]["template"]["spec"]["serviceAccountName"]
+                .as_str()
+                .unwrap()
+        })
+        .collect();
+    accounts.sort_unstable();
+    assert_eq!(
+        accounts,
+        ["night-nightshift", "night-nightshift", "nightshift-intake"]
+    );
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn names_of_a_canarys_source_and_destination_stay_words() {
     let objects = rendered(&[
         "--set",
