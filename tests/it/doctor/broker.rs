@@ -134,6 +134,7 @@ impl Node {
         for (name, key, expected) in [
             ("named", json!("dead"), None),
             ("unnamed", Value::Null, Some("source.dead_letter_missing")),
+            ("empty", json!(""), Some("source.dead_letter_missing")),
             (
                 "circular",
                 json!("circular"),

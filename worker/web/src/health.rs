@@ -17,7 +17,7 @@ use nightshift_alert::text::plain;
 use nightshift_pipeline::{Cases, Source};
 use tokio::time::timeout;
 
-use crate::server::Leaving;
+use crate::server::{Leaving, Unopened};
 use crate::site::Site;
 
 /// How long a part has to answer.
@@ -148,6 +148,11 @@ pub(crate) async fn ready(
             Err(why) => format!("away: {}", plain(&why, 200)),
         };
         lines.push_str(&format!("{}: {told}\n", plain(part.name(), 60)));
+    }
+    if site.unopened.get().is_some_and(Unopened::any) {
+        status = StatusCode::SERVICE_UNAVAILABLE;
+        lines
+            .push_str("addresses: not ready: nobody can listen at one of them; the log says why\n");
     }
     (status, lines).into_response()
 }

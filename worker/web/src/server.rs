@@ -4,7 +4,7 @@ mod connections;
 mod doors;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -16,9 +16,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
-pub(crate) use self::doors::Leaving;
 use self::doors::{Behind, Place, Wanted};
 pub use self::doors::{Bound, Doors, Relieved};
+pub(crate) use self::doors::{Leaving, Unopened};
 use crate::access::Access;
 use crate::config::WebError;
 use crate::hosts::Hosts;
@@ -66,7 +66,11 @@ impl Server {
     /// [`WebError::Template`], which a test of this crate rules out.
     pub fn new(options: ServerOptions, parts: Parts) -> Result<Self, WebError> {
         let templates = Templates::new().map_err(WebError::Template)?;
-        let site = Arc::new(Site { parts, templates });
+        let site = Arc::new(Site {
+            parts,
+            templates,
+            unopened: OnceLock::new(),
+        });
         Ok(Self {
             options,
             site,
@@ -108,6 +112,7 @@ impl Server {
     ///
     /// As [`Server::bind`].
     pub async fn bind_after(self, before: &Doors) -> Result<Bound, WebError> {
+        self.site.unopened.get_or_init(|| before.unopened());
         let wanted = |place, address, router| Wanted {
             place,
             address,

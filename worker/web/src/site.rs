@@ -1,12 +1,13 @@
 //! What the answers are made from: the ports, and the templates.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use nightshift_engine::Clock;
 use nightshift_pipeline::{Cases, Places, Sender};
 
 use crate::health::{MetricsText, Readiness};
 use crate::page::Templates;
+use crate::server::Unopened;
 
 /// Where people see what a destination of this name calls so, as the destination itself says; none where nobody can know.
 pub type DeliveryLinks = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
@@ -34,4 +35,6 @@ pub struct Parts {
 pub(crate) struct Site {
     pub(crate) parts: Parts,
     pub(crate) templates: Templates,
+    /// Addresses that nobody listens at yet; not known before the first is taken.
+    pub(crate) unopened: OnceLock<Unopened>,
 }

@@ -65,7 +65,7 @@ impl Loaded {
         files.extend(profiles.iter().filter_map(|one| one.replan_file()));
         let tokens = self.config.web.tokens.iter().map(String::as_str);
         files.extend(tokens.filter_map(|token| secret::file(token, self.base())));
-        // Named in the address, it is relative to the working directory.
+        // That of the address is relative to the working directory.
         files.extend(self.config.store.authorities());
         authorities(&self.table, &mut |path| files.push(self.base().join(path)));
         files.retain(|path| !path.as_os_str().is_empty());
@@ -343,6 +343,16 @@ mod tests {
         let defaults = Loaded::defaults().unwrap().files();
         assert!(!files.iter().any(is_folder), "{files:?}");
         assert_eq!(defaults, Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn f33_authorities_that_the_address_of_the_store_names_are_looked_at() {
+        let mut table: Table = DEFAULTS.parse().unwrap();
+        let store = table["store"].as_table_mut().unwrap();
+        let url = "postgres://h/d?sslmode=verify-full&sslrootcert=db.pem";
+        store.insert("url".to_owned(), url.into());
+        let named = Loaded::of(table, None, Vec::new()).unwrap().files();
+        assert_eq!(named, [Path::new("db.pem")]);
     }
 
     /// Both would take each other's reports, and go by each other's remote ids.

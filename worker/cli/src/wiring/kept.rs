@@ -89,3 +89,30 @@ impl Kept {
         Ok(Some((store, self.opened.clone())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f33_other_authorities_are_another_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        let mut config = Loaded::defaults().unwrap().config;
+        let named = |by_address: bool| match by_address {
+            true => (
+                format!("postgres://h/d?sslrootcert={}", file.display()),
+                "".into(),
+            ),
+            false => ("postgres://h/d".to_owned(), file.clone()),
+        };
+        for by_address in [true, false] {
+            (config.store.url, config.store.ca_file) = named(by_address);
+            std::fs::write(&file, "one").unwrap();
+            let before = OpenedBy::of(&config);
+            assert!(before == OpenedBy::of(&config));
+            std::fs::write(&file, "two").unwrap();
+            assert!(before != OpenedBy::of(&config), "by address: {by_address}");
+        }
+    }
+}

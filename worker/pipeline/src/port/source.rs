@@ -25,7 +25,7 @@ pub struct Message {
 pub enum Fate {
     /// All that it held is committed.
     Committed,
-    /// It is committed too, but some of it could not be read: there is a dead letter.
+    /// It is committed too, but some of it could not be read, or not be stored as what it is: there is a dead letter.
     Unreadable,
     /// Nothing is committed: it is given back, for us or another process.
     Back,

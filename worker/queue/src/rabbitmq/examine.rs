@@ -120,10 +120,17 @@ async fn dead_letters(
     let (leads, what, mend) = match (facts.dead_letter_exchange.as_deref(), key) {
         (None, _) => return,
         // To the default exchange a routing key is the name of a queue.
-        (Some(""), None) => (
+        (Some(""), None) => {
+            return checkup.warning(
+                "source.dead_letter_missing",
+                "dead letters go to the default exchange under the key that they came by: to a queue of that name, if any",
+                "where none has it, or it is this one, what the broker gives up on is dropped without a word",
+                another,
+            );
+        }
+        (Some(""), Some("")) => (
             Ok(false),
-            "dead letters go to the default exchange under the key that they came by: back here, or to no queue"
-                .to_owned(),
+            "dead letters go to the default exchange without a key, and so to no queue".to_owned(),
             another,
         ),
         (Some(""), Some(key)) if key == config.queue => (

@@ -138,7 +138,7 @@ pub(super) async fn settled(
         // Committed too: whoever sent it again and again would help nobody.
         Ok(Ok(Fate::Unreadable)) => json!({
             "outcome": "dead_letter",
-            "why": "some of it could not be read: it is kept as a dead letter, and a case says so",
+            "why": "some of it could not be read or stored as an alert: it is kept as a dead letter, and a case says so",
         }),
         Ok(Ok(Fate::Back) | Err(_)) | Err(_) => {
             return Err(source.away(Refused::NotCommitted));

@@ -4,6 +4,7 @@
 //! closed, and new ones opened. Told to stop, a server may linger: load balancers send requests on until they have heard.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -71,16 +72,50 @@ struct Shift {
 
 /// The addresses of a server that runs.
 #[derive(Default)]
-pub struct Doors(Vec<Arc<Door>>);
+pub struct Doors {
+    all: Vec<Arc<Door>>,
+    unopened: Unopened,
+}
+
+/// How many addresses nobody listens at yet, of all servers that took over from one another.
+#[derive(Clone, Default)]
+pub(crate) struct Unopened(Arc<AtomicUsize>);
+
+/// Stands for one of them.
+struct Shut(Unopened);
+
+impl Unopened {
+    pub(crate) fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    fn one(&self) -> Shut {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Shut(self.clone())
+    }
+}
+
+impl Drop for Shut {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a door begins with.
+enum Start {
+    Listening(TcpListener),
+    /// Somebody else keeps its address from it.
+    Late(Shut),
+}
 
 /// A server whose addresses are taken, so that they can be told.
 pub struct Bound {
-    /// None of those listens that somebody else keeps from it.
-    fresh: Vec<(Arc<Door>, Option<TcpListener>)>,
+    fresh: Vec<(Arc<Door>, Start)>,
     /// Doors of the server before.
     kept: Vec<(Arc<Door>, Behind)>,
     /// Addresses that the server before uses for something else: they are free when that has ended.
     waiting: Vec<Wanted>,
+    unopened: Unopened,
 }
 
 /// A server that others have taken over from.
@@ -119,17 +154,25 @@ impl Door {
         }
     }
 
-    /// Opens it as soon as its address is free: the server before has closed, and cannot be asked back because another
-    /// program has a part of it.
+    /// Opens it as soon as its address is free: the server before has closed, and cannot be asked back because somebody else
+    /// has a part of it.
     async fn opened(&self) -> TcpListener {
+        let mut told = String::new();
         loop {
             match TcpListener::bind(self.asked).await {
-                Ok(listener) => return listener,
-                Err(error) => tracing::error!(
-                    address = %self.asked,
-                    %error,
-                    "another program has this address: nothing answers there until it is free"
-                ),
+                Ok(listener) => {
+                    tracing::info!(address = %self.asked, "this address is answered at now");
+                    return listener;
+                }
+                Err(error) if error.to_string() != told => {
+                    told = error.to_string();
+                    tracing::error!(
+                        address = %self.asked,
+                        error = told,
+                        "nobody can listen at this address: nothing answers there until it is free"
+                    );
+                }
+                Err(_) => {}
             }
             sleep(AGAIN).await;
         }
@@ -166,7 +209,7 @@ impl Door {
     /// five seconds more.
     async fn serve(
         self: Arc<Self>,
-        listener: Option<TcpListener>,
+        start: Start,
         stop: CancellationToken,
         _serving: TaskTrackerToken,
     ) {
@@ -179,9 +222,9 @@ impl Door {
         };
         let ends = CancellationToken::new();
         let serving = async {
-            let listener = match listener {
-                Some(listener) => listener,
-                None => tokio::select! {
+            let listener = match start {
+                Start::Listening(listener) => listener,
+                Start::Late(_shut) => tokio::select! {
                     listener = self.opened() => listener,
                     () = ends.cancelled() => return,
                 },
@@ -206,7 +249,7 @@ impl Door {
 impl Doors {
     fn find(&self, wanted: &Wanted) -> Option<&Arc<Door>> {
         let same = |door: &&Arc<Door>| (door.place, door.asked) == (wanted.place, wanted.address);
-        self.0.iter().find(same)
+        self.all.iter().find(same)
     }
 }
 
@@ -232,9 +275,10 @@ impl Bound {
             fresh: Vec::new(),
             kept: Vec::new(),
             waiting: Vec::new(),
+            unopened: before.unopened.clone(),
         };
         for one in wanted {
-            let mut asked = before.0.iter().map(|door| door.asked);
+            let mut asked = before.all.iter().map(|door| door.asked);
             let is_used = asked.any(|taken| share(taken, one.address));
             match before.find(&one) {
                 Some(door) => bound.kept.push((Arc::clone(door), one.behind)),
@@ -244,7 +288,7 @@ impl Bound {
                 }
                 None => {
                     let (door, listener) = Door::open(one).await?;
-                    bound.fresh.push((door, Some(listener)));
+                    bound.fresh.push((door, Start::Listening(listener)));
                 }
             }
         }
@@ -257,7 +301,7 @@ impl Bound {
             open: Vec::new(),
             closing: Vec::new(),
         };
-        for door in &before.0 {
+        for door in &before.all {
             let kept = self.kept.iter().find(|(kept, _)| Arc::ptr_eq(kept, door));
             if let Some((_, behind)) = kept {
                 relieved.open.push(door.relieve(behind.clone()));
@@ -278,18 +322,25 @@ impl Bound {
     ) -> (Doors, Vec<impl Future<Output = ()> + Send + use<>>) {
         for wanted in self.waiting {
             let address = wanted.address;
-            let listener = TcpListener::bind(address).await.ok();
-            self.fresh
-                .push((Arc::new(Door::new(wanted, address)), listener));
+            let start = match TcpListener::bind(address).await {
+                Ok(listener) => Start::Listening(listener),
+                Err(_) => Start::Late(self.unopened.one()),
+            };
+            let door = Arc::new(Door::new(wanted, address));
+            self.fresh.push((door, start));
         }
         let mut doors: Vec<Arc<Door>> = self.kept.into_iter().map(|(door, _)| door).collect();
         let mut serving = Vec::new();
-        for (door, listener) in self.fresh {
+        for (door, start) in self.fresh {
             doors.push(Arc::clone(&door));
             let token = door.serving.token();
-            serving.push(door.serve(listener, stop.clone(), token));
+            serving.push(door.serve(start, stop.clone(), token));
         }
-        (Doors(doors), serving)
+        let doors = Doors {
+            all: doors,
+            unopened: self.unopened,
+        };
+        (doors, serving)
     }
 
     /// Answers until it is told to stop and has lingered; requests that are open then have five seconds more.
@@ -301,8 +352,19 @@ impl Bound {
 
 impl Doors {
     fn at(&self, place: Place) -> Option<SocketAddr> {
-        let door = self.0.iter().find(|door| door.place == place);
+        let door = self.all.iter().find(|door| door.place == place);
         door.map(|door| door.address)
+    }
+
+    /// Of how many nobody listens at yet.
+    pub(super) fn unopened(&self) -> Unopened {
+        self.unopened.clone()
+    }
+
+    /// Whether all of them are listened at.
+    #[must_use]
+    pub fn are_open(&self) -> bool {
+        !self.unopened.any()
     }
 
     /// Where the pages are.
@@ -319,7 +381,7 @@ impl Doors {
 
     /// Waits until none of them is listened at any more, and what came is answered.
     pub fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
-        let all: Vec<TaskTracker> = self.0.iter().map(|door| door.serving.clone()).collect();
+        let all: Vec<TaskTracker> = self.all.iter().map(|door| door.serving.clone()).collect();
         async move { wait(&all).await }
     }
 

@@ -399,8 +399,7 @@ async fn an_address_of_another_machine_is_refused_before_any_door_is_shut() {
 async fn an_address_that_another_program_has_a_part_of_is_opened_when_it_is_free() {
     let port = free_port().await;
     let at = |host: &str| metrics_at(host, port);
-    let others = tokio::net::TcpListener::bind(("127.0.0.2", port)).await;
-    let others = others.unwrap();
+    let others = std::net::TcpListener::bind(("127.0.0.2", port)).unwrap();
     let stop = CancellationToken::new();
     let first = server(&at("127.0.0.1"), store()).bind().await.unwrap();
     let (doors, serving) = first.open(&stop).await;
@@ -410,6 +409,20 @@ async fn an_address_that_another_program_has_a_part_of_is_opened_when_it_is_free
     second.take_over(&doors).closed().await;
     let (doors, serving) = second.open(&stop).await;
     tasks.extend(serving);
+    assert!(!doors.are_open());
+    let pages = doors.address().unwrap();
+    let ready = async || {
+        let answer = reqwest::get(format!("http://{pages}/readyz"))
+            .await
+            .unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let (status, told) = ready().await;
+    assert_eq!(status, 503);
+    assert!(
+        told.contains("addresses: not ready: nobody can listen"),
+        "{told}"
+    );
     let reached = || tokio::net::TcpStream::connect(("127.0.0.1", port));
     assert!(reached().await.is_err());
     // What is opened late is shut as any other.
@@ -419,9 +432,13 @@ async fn an_address_that_another_program_has_a_part_of_is_opened_when_it_is_free
         .unwrap();
     drop(others);
     tokio::time::pause();
-    while reached().await.is_err() {
+    for _ in 0..60 {
         tokio::time::advance(std::time::Duration::from_secs(1)).await;
+        tokio::task::yield_now().await;
     }
+    assert!(reached().await.is_ok() && doors.are_open());
+    tokio::time::resume();
+    assert_eq!(ready().await.0, 200);
     third.take_over(&doors).closed().await;
     let (_doors, serving) = third.open(&stop).await;
     tasks.extend(serving);

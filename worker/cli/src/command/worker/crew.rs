@@ -258,7 +258,8 @@ impl Crew {
             parts.spawn(one);
         }
         self.doors = doors;
-        let Some(address) = self.doors.address() else {
+        let address = self.doors.address().filter(|_| self.doors.are_open());
+        let Some(address) = address else {
             return;
         };
         say(&format!("the cases are on http://{address}/"));

@@ -1,9 +1,10 @@
 //! Public keys that tokens are signed with, kept as long as whoever serves them says.
 //!
-//! A key that is not known is asked for, but not again and again: whoever makes names up makes us call once a minute. Keys
+//! A key that is not known is asked for, but not again and again: whoever makes names up makes us call once a minute, and once in five
+//! seconds who hangs up meanwhile. Keys
 //! that cannot be renewed are used for a day more.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use jsonwebtoken::DecodingKey;
@@ -63,7 +64,8 @@ struct State {
     /// When it came.
     at: Option<Instant>,
     kept: Duration,
-    failed: Option<Instant>,
+    /// When a call was begun that has brought nothing: it failed, or whoever made it has gone.
+    tried: Option<Instant>,
 }
 
 impl Keys {
@@ -99,14 +101,19 @@ impl Keys {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn call(&self, fetch: &Fetch) {
+        self.state_mut().tried = Some(Instant::now());
         let fetched = fetch.get(self.url.clone(), MOST_BYTES).await;
         let read = fetched.and_then(|fetched| {
             let set = serde_json::from_slice::<JwkSet>(&fetched.bytes);
             let set = set.map_err(|_| Missed::Other("JWK set"))?;
             Ok((set, fetched.max_age_secs))
         });
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state_mut();
         match read {
             Ok((set, max_age_secs)) => {
                 let secs = max_age_secs.unwrap_or(KEPT_UNSAID_SECS);
@@ -115,11 +122,11 @@ impl Keys {
                     set: Some(set),
                     at: Some(Instant::now()),
                     kept: Duration::from_secs(secs),
-                    failed: None,
+                    tried: None,
                 };
             }
             Err(why) => {
-                state.failed = Some(Instant::now());
+                state.tried = Some(Instant::now());
                 tracing::warn!(url = %self.url, %why, "the keys of Pub/Sub's tokens cannot be had");
             }
         }
@@ -145,7 +152,7 @@ impl State {
     }
 
     fn is_wanted(&self, id: &str) -> bool {
-        if self.failed.is_some_and(|at| at.elapsed() < PAUSE) {
+        if self.tried.is_some_and(|at| at.elapsed() < PAUSE) {
             return false;
         }
         self.age()
@@ -162,8 +169,6 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::pin::pin;
-
     use futures_util::FutureExt as _;
 
     use super::*;
@@ -179,18 +184,19 @@ mod tests {
             set: serde_json::from_str(ONE).ok(),
             at: Some(Instant::now()),
             kept: Duration::from_secs(3_600),
-            failed: None,
+            tried: None,
         };
         assert!(!state.is_wanted("k1") && !state.is_wanted("k2"));
         tokio::time::advance(ANEW + Duration::from_secs(1)).await;
         assert!(!state.is_wanted("k1") && state.is_wanted("k2"));
         tokio::time::advance(Duration::from_secs(3_600)).await;
         assert!(state.is_wanted("k1"));
-        state.failed = Some(Instant::now());
+        state.tried = Some(Instant::now());
         assert!(!state.is_wanted("k1"));
         tokio::time::advance(PAUSE).await;
         assert!(state.is_wanted("k1"));
     }
+
     #[tokio::test(start_paused = true)]
     async fn nobody_whose_key_is_known_waits_while_another_is_asked_for() {
         // It takes calls, and answers none.
@@ -203,14 +209,17 @@ mod tests {
                 set: serde_json::from_str(ONE).ok(),
                 at: Some(Instant::now()),
                 kept: Duration::from_secs(kept),
-                failed: None,
+                tried: None,
             };
             tokio::time::advance(ANEW + Duration::from_secs(1)).await;
-            let mut made_up = pin!(keys.get(&fetch, "k2"));
-            assert!(made_up.as_mut().now_or_never().is_none());
+            let mut made_up = Box::pin(keys.get(&fetch, "k2"));
+            assert!((&mut made_up).now_or_never().is_none());
             let known = keys.get(&fetch, "k1").now_or_never();
             assert!(matches!(known, Some(Ok(_))), "kept {kept}");
-            let refused = made_up.await.err();
+            // Whoever hangs up and comes again makes nobody call at once.
+            drop(made_up);
+            let again = keys.get(&fetch, "k3").now_or_never();
+            let refused = again.and_then(Result::err);
             assert_eq!(
                 refused,
                 Some(Refused::NotByPubsub("its key is none of Google's"))
