@@ -18,6 +18,7 @@ use reqwest::{Certificate, Client, StatusCode, Url, redirect, retry};
 use secrecy::ExposeSecret as _;
 
 use super::draft::text;
+use super::export::Post;
 use crate::config::{Secret, Traces, secret_at};
 
 /// Time to get a connection, TLS included.
@@ -40,8 +41,18 @@ pub(super) struct Collector {
 pub(super) struct Problem {
     /// What was seen, without address or secret.
     pub(super) what: String,
-    /// Whether it may take them later.
-    pub(super) may_pass: bool,
+    pub(super) then: Then,
+}
+
+/// What to do with the same spans then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    /// It may take them later.
+    Again,
+    /// It may take them in smaller posts.
+    Smaller,
+    /// It never takes them.
+    Lose,
 }
 
 impl Collector {
@@ -96,7 +107,7 @@ impl Collector {
         // A file that is just being replaced is there the next time.
         let headers = self.headers().map_err(|what| Problem {
             what,
-            may_pass: true,
+            then: Then::Again,
         })?;
         let request = self
             .client
@@ -130,6 +141,12 @@ impl Collector {
             }],
         };
         ExportTraceServiceRequest { resource_spans }.encode_to_vec()
+    }
+}
+
+impl Post for Collector {
+    fn post(&self, spans: Vec<Span>) -> impl Future<Output = Result<u64, Problem>> + Send {
+        Self::post(self, spans)
     }
 }
 
@@ -176,7 +193,7 @@ fn lost(error: &reqwest::Error) -> Problem {
     }
     Problem {
         what,
-        may_pass: true,
+        then: Then::Again,
     }
 }
 
@@ -185,14 +202,18 @@ fn refused(status: StatusCode) -> Problem {
         300..=399 => " (redirects are not followed: write where it leads)",
         401 | 403 => " (are the `headers` right?)",
         404 | 405 => " (is the path right? most collectors take /v1/traces)",
-        413 => " (it takes less at once)",
+        413 => " (it does not take even one span of that size)",
         415 => " (it wants something else than binary protobuf)",
         _ => "",
     };
     Problem {
         what: format!("it said {status}{hint}"),
-        // Those that OTLP names.
-        may_pass: matches!(status.as_u16(), 429 | 502 | 503 | 504),
+        then: match status.as_u16() {
+            // Those that OTLP names.
+            429 | 502 | 503 | 504 => Then::Again,
+            413 => Then::Smaller,
+            _ => Then::Lose,
+        },
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::collector::{Collector, Problem};
+use super::collector::{Problem, Then};
 use super::queue::{Held, count};
 
 /// Most spans of a post.
@@ -22,19 +22,54 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Shortest time between two lines about the same trouble.
 const QUIET: Duration = Duration::from_secs(60);
 
+/// Whom spans are posted to.
+pub(super) trait Post: Send + Sync {
+    /// Posts spans, and says how many of them were not wanted.
+    fn post(&self, spans: Vec<Span>) -> impl Future<Output = Result<u64, Problem>> + Send;
+}
+
 /// Posts what is in the queue.
-pub(super) struct Exporter {
-    collector: Collector,
+pub(super) struct Exporter<P> {
+    collector: P,
     spans: Receiver<Span>,
     held: Arc<Held>,
     stop: CancellationToken,
-    /// When trouble was told last; none where all is well.
-    told: Option<Instant>,
+    lines: Lines,
 }
 
-impl Exporter {
+/// What is said, and not more often than once in a while.
+#[derive(Debug, Default)]
+struct Lines {
+    last: Option<Instant>,
+    is_trouble: bool,
+}
+
+impl Lines {
+    /// Something is wrong: whether that is told now.
+    fn trouble(&mut self) -> bool {
+        self.is_trouble = true;
+        self.is_due()
+    }
+
+    /// Spans are taken: whether that is told now.
+    fn well(&mut self, lost: bool) -> bool {
+        let is_told = (self.is_trouble || lost) && self.is_due();
+        self.is_trouble &= !is_told;
+        is_told
+    }
+
+    fn is_due(&mut self) -> bool {
+        let is_due = self.last.is_none_or(|at| at.elapsed() >= QUIET);
+        if is_due {
+            self.last = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
+impl<P: Post> Exporter<P> {
     pub(super) fn new(
-        collector: Collector,
+        collector: P,
         spans: Receiver<Span>,
         held: Arc<Held>,
         stop: CancellationToken,
@@ -44,7 +79,7 @@ impl Exporter {
             spans,
             held,
             stop,
-            told: None,
+            lines: Lines::default(),
         }
     }
 
@@ -81,27 +116,46 @@ impl Exporter {
         batch
     }
 
+    /// Posts a batch, in halves of halves where it is more than is taken at once.
     async fn send(&mut self, batch: &[Span]) {
+        let mut parts = vec![batch];
+        while let Some(part) = parts.pop() {
+            if !self.send_part(part).await {
+                let (first, second) = part.split_at(part.len() / 2);
+                parts.extend([second, first]);
+            }
+        }
+    }
+
+    /// Posts spans until they are taken or lost; false where fewer of them might be taken.
+    async fn send_part(&mut self, spans: &[Span]) -> bool {
         let mut pauses = ExponentialBuilder::new()
             .with_min_delay(Duration::from_secs(1))
             .with_max_delay(Duration::from_secs(15))
             .with_jitter()
             .without_max_times()
-            .with_total_delay(Some(PATIENCE))
             .build();
+        let until = Instant::now() + PATIENCE;
         loop {
-            let problem = match self.collector.post(batch.to_vec()).await {
-                Ok(rejected) => return self.taken(rejected),
+            let problem = match self.collector.post(spans.to_vec()).await {
+                Ok(rejected) => {
+                    self.taken(rejected);
+                    return true;
+                }
                 Err(problem) => problem,
             };
+            if problem.then == Then::Smaller && spans.len() > 1 {
+                return false;
+            }
+            let is_tried = problem.then == Then::Again && Instant::now() < until;
             let pause = pauses
                 .next()
-                .filter(|_| problem.may_pass && !self.stop.is_cancelled());
+                .filter(|_| is_tried && !self.stop.is_cancelled());
             if pause.is_none() {
-                self.held.lose(count(batch));
+                self.held.lose(count(spans));
             }
-            self.tell(&problem);
-            let Some(pause) = pause else { return };
+            self.tell(&problem.what);
+            let Some(pause) = pause else { return true };
             // Told to stop, it tries once more.
             drop(tokio::time::timeout(pause, self.stop.cancelled()).await);
         }
@@ -110,26 +164,118 @@ impl Exporter {
     fn taken(&mut self, rejected: u64) {
         if rejected > 0 {
             self.held.lose(rejected);
-            return self.tell(&Problem {
-                what: "it did not want some of the spans".to_owned(),
-                may_pass: false,
-            });
+            return self.tell("it did not want some of the spans");
         }
-        let lost = self.held.take_lost();
-        if lost > 0 || self.told.is_some() {
-            self.told = None;
-            tracing::warn!(spans = lost, "the collector takes spans; these were lost");
+        if !self.lines.well(self.held.has_lost()) {
+            return;
+        }
+        match self.held.take_lost() {
+            0 => tracing::info!("the collector takes spans, and none was lost"),
+            spans => tracing::warn!(spans, "the collector takes spans; these were lost"),
         }
     }
 
     /// Says what is wrong and how much was lost, once in a while.
-    fn tell(&mut self, problem: &Problem) {
-        let is_due = |told: Instant| told.elapsed() >= QUIET;
-        if self.told.is_none_or(is_due) {
-            self.told = Some(Instant::now());
+    fn tell(&mut self, why: &str) {
+        if self.lines.trouble() {
             let spans = self.held.take_lost();
-            let why = &problem.what;
             tracing::warn!(why, spans, "spans cannot be exported; these were lost");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::super::queue::queue;
+    use super::*;
+
+    /// Takes so many spans at once; may be away for so many posts.
+    struct Fake {
+        most: usize,
+        away: Mutex<usize>,
+        taken: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Post for Fake {
+        async fn post(&self, spans: Vec<Span>) -> Result<u64, Problem> {
+            let problem = |then| Problem {
+                what: "no".to_owned(),
+                then,
+            };
+            let mut away = self.away.lock().unwrap();
+            if *away > 0 {
+                *away -= 1;
+                return Err(problem(Then::Again));
+            }
+            if spans.len() > self.most || spans.iter().any(|one| one.name == "huge") {
+                return Err(problem(Then::Smaller));
+            }
+            let names = spans.into_iter().map(|one| one.name);
+            self.taken.lock().unwrap().extend(names);
+            Ok(0)
+        }
+    }
+
+    /// What of these is taken, how many are lost, and after how many seconds all is over.
+    async fn exported(names: &[&str], most: usize, away: usize) -> (Vec<String>, u64, u64) {
+        let taken = Arc::default();
+        let fake = Fake {
+            most,
+            away: Mutex::new(away),
+            taken: Arc::clone(&taken),
+        };
+        let (queue, out) = queue();
+        for name in names {
+            queue.add(Span {
+                name: (*name).to_owned(),
+                ..Span::default()
+            });
+        }
+        let held = queue.held();
+        let stop = CancellationToken::new();
+        let before = Instant::now();
+        drop(queue);
+        let mut exporter = Exporter::new(fake, out, Arc::clone(&held), stop);
+        // What is told is counted no more.
+        exporter.lines.last = Some(before + Duration::from_secs(60 * 60));
+        exporter.run().await;
+        let taken = taken.lock().unwrap().clone();
+        (taken, held.take_lost(), before.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_too_much_at_once_goes_in_halves_and_one_that_is_too_large_is_lost_alone() {
+        let (taken, lost, _) = exported(&["a", "b", "c", "huge", "d", "e", "f"], 2, 0).await;
+        assert_eq!(taken, ["a", "b", "c", "d", "e", "f"]);
+        assert_eq!(lost, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_is_tried_for_a_minute() {
+        let (taken, lost, secs) = exported(&["a", "b"], 9, 4).await;
+        assert_eq!((taken.len(), lost), (2, 0));
+        assert!(secs < 60, "{secs}");
+        let (taken, lost, secs) = exported(&["a", "b"], 9, usize::MAX).await;
+        assert_eq!((taken.len(), lost), (0, 2));
+        assert!((60..91).contains(&secs), "{secs}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trouble_that_comes_and_goes_is_a_line_a_minute() {
+        let mut lines = Lines::default();
+        assert!(!lines.well(false), "there is nothing to tell");
+        let mut told = 0;
+        for _ in 0..120 {
+            told += u32::from(lines.trouble()) + u32::from(lines.well(false));
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(told, 2);
+        assert!(lines.trouble());
+        tokio::time::advance(QUIET).await;
+        assert!(lines.well(false) && !lines.well(false));
+        tokio::time::advance(QUIET).await;
+        assert!(!lines.well(false) && lines.well(true));
     }
 }

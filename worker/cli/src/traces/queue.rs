@@ -65,6 +65,10 @@ impl Held {
         self.lost.fetch_add(spans, Ordering::Relaxed);
     }
 
+    pub(super) fn has_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed) > 0
+    }
+
     /// How many were lost since this was asked last.
     pub(super) fn take_lost(&self) -> u64 {
         self.lost.swap(0, Ordering::Relaxed)
