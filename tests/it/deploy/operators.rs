@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use regex::Regex;
 use serde_json::{Value, json};
 
 use super::{folder, kind, list, named, of_set, rendered};
@@ -33,6 +34,21 @@ fn all_rules_are_installed_but_those_that_are_left_out() {
         let url = rule["annotations"]["runbook_url"].as_str().unwrap();
         let runbook = "https://git.example.com/nightshift/blob/main/docs/runbook.md#nightshift";
         assert!(url.starts_with(runbook), "{url}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn rules_are_of_the_installation_that_has_them() {
+    let objects = of_set("postgres-sqs");
+    let metric = Regex::new("nightshift_[a-z_]+(.{0,21})").unwrap();
+    for rule in rules(&objects) {
+        let expression = rule["expr"].as_str().unwrap();
+        let mut found = metric.captures_iter(expression).peekable();
+        assert!(found.peek().is_some(), "{expression}");
+        for one in found {
+            assert_eq!(&one[1], r#"{namespace="security""#, "{expression}");
+        }
     }
 }
 
