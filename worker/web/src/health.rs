@@ -17,7 +17,7 @@ use nightshift_alert::text::plain;
 use nightshift_pipeline::{Cases, Source};
 use tokio::time::timeout;
 
-use crate::server::{Leaving, Unopened};
+use crate::server::{Leaving, Place};
 use crate::site::Site;
 
 /// How long a part has to answer.
@@ -149,10 +149,22 @@ pub(crate) async fn ready(
         };
         lines.push_str(&format!("{}: {told}\n", plain(part.name(), 60)));
     }
-    if site.unopened.get().is_some_and(Unopened::any) {
-        status = StatusCode::SERVICE_UNAVAILABLE;
-        lines
-            .push_str("addresses: not ready: nobody can listen at one of them; the log says why\n");
+    let late = |place| site.unopened.get().is_some_and(|shut| shut.has(place));
+    for (place, name, is_needed) in [
+        (Place::Pages, "listen", true),
+        (Place::Intake, "intake_listen", true),
+        // Whoever asks here needs nothing of it.
+        (Place::Metrics, "metrics_listen", false),
+    ] {
+        if late(place) {
+            let told = if is_needed { "not ready" } else { "away" };
+            lines.push_str(&format!(
+                "{name}: {told}: nobody can listen there; the log says why\n"
+            ));
+            if is_needed {
+                status = StatusCode::SERVICE_UNAVAILABLE;
+            }
+        }
     }
     (status, lines).into_response()
 }

@@ -16,9 +16,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use self::doors::{Behind, Place, Wanted};
+use self::doors::{Behind, Wanted};
 pub use self::doors::{Bound, Doors, Relieved};
-pub(crate) use self::doors::{Leaving, Unopened};
+pub(crate) use self::doors::{Leaving, Place, Unopened};
 use crate::access::Access;
 use crate::config::WebError;
 use crate::hosts::Hosts;

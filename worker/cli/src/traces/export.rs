@@ -91,7 +91,6 @@ impl<P: Post> Exporter<P> {
                 return;
             }
             self.send(&batch).await;
-            self.held.done(&batch);
         }
     }
 
@@ -118,24 +117,27 @@ impl<P: Post> Exporter<P> {
 
     /// Posts a batch, in halves of halves where it is more than is taken at once.
     async fn send(&mut self, batch: &[Span]) {
+        let until = Instant::now() + PATIENCE;
         let mut parts = vec![batch];
         while let Some(part) = parts.pop() {
-            if !self.send_part(part).await {
+            if self.send_part(part, until).await {
+                self.held.done(part);
+            } else {
                 let (first, second) = part.split_at(part.len() / 2);
                 parts.extend([second, first]);
             }
         }
     }
 
-    /// Posts spans until they are taken or lost; false where fewer of them might be taken.
-    async fn send_part(&mut self, spans: &[Span]) -> bool {
+    /// Posts spans until they are taken or lost, and begins no try after this time but the first; false where fewer of them
+    /// might be taken.
+    async fn send_part(&mut self, spans: &[Span], until: Instant) -> bool {
         let mut pauses = ExponentialBuilder::new()
             .with_min_delay(Duration::from_secs(1))
             .with_max_delay(Duration::from_secs(15))
             .with_jitter()
             .without_max_times()
             .build();
-        let until = Instant::now() + PATIENCE;
         loop {
             let problem = match self.collector.post(spans.to_vec()).await {
                 Ok(rejected) => {
@@ -170,7 +172,7 @@ impl<P: Post> Exporter<P> {
             return;
         }
         match self.held.take_lost() {
-            0 => tracing::info!("the collector takes spans, and none was lost"),
+            0 => tracing::info!("the collector takes spans; no more were lost"),
             spans => tracing::warn!(spans, "the collector takes spans; these were lost"),
         }
     }
@@ -187,43 +189,46 @@ impl<P: Post> Exporter<P> {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::super::queue::queue;
     use super::*;
 
-    /// Takes so many spans at once; may be away for so many posts.
+    /// What a collector says of a post, told how many posts came before and how many spans were taken of them.
+    type Says = fn(&[Span], usize, usize) -> Option<Then>;
+
+    /// A collector that takes what it has nothing to say of, and does not answer at all where it would lose spans.
     struct Fake {
-        most: usize,
-        away: Mutex<usize>,
+        says: Says,
+        posts: AtomicUsize,
         taken: Arc<Mutex<Vec<String>>>,
     }
 
     impl Post for Fake {
         async fn post(&self, spans: Vec<Span>) -> Result<u64, Problem> {
-            let problem = |then| Problem {
-                what: "no".to_owned(),
-                then,
-            };
-            let mut away = self.away.lock().unwrap();
-            if *away > 0 {
-                *away -= 1;
-                return Err(problem(Then::Again));
+            let posts = self.posts.fetch_add(1, Ordering::Relaxed);
+            let taken = self.taken.lock().unwrap().len();
+            match (self.says)(&spans, posts, taken) {
+                None => {
+                    let names = spans.into_iter().map(|one| one.name);
+                    self.taken.lock().unwrap().extend(names);
+                    Ok(0)
+                }
+                Some(Then::Lose) => std::future::pending().await,
+                Some(then) => Err(Problem {
+                    what: "no".to_owned(),
+                    then,
+                }),
             }
-            if spans.len() > self.most || spans.iter().any(|one| one.name == "huge") {
-                return Err(problem(Then::Smaller));
-            }
-            let names = spans.into_iter().map(|one| one.name);
-            self.taken.lock().unwrap().extend(names);
-            Ok(0)
         }
     }
 
-    /// What of these is taken, how many are lost, and after how many seconds all is over.
-    async fn exported(names: &[&str], most: usize, away: usize) -> (Vec<String>, u64, u64) {
+    /// What of these is taken within five minutes, how many are not, and after how many seconds all is over.
+    async fn exported(names: &[&str], says: Says) -> (Vec<String>, u64, u64) {
         let taken = Arc::default();
         let fake = Fake {
-            most,
-            away: Mutex::new(away),
+            says,
+            posts: AtomicUsize::new(0),
             taken: Arc::clone(&taken),
         };
         let (queue, out) = queue();
@@ -234,32 +239,55 @@ mod tests {
             });
         }
         let held = queue.held();
-        let stop = CancellationToken::new();
         let before = Instant::now();
         drop(queue);
-        let mut exporter = Exporter::new(fake, out, Arc::clone(&held), stop);
+        let mut exporter = Exporter::new(fake, out, Arc::clone(&held), CancellationToken::new());
         // What is told is counted no more.
         exporter.lines.last = Some(before + Duration::from_secs(60 * 60));
-        exporter.run().await;
+        drop(tokio::time::timeout(Duration::from_secs(300), exporter.run()).await);
         let taken = taken.lock().unwrap().clone();
-        (taken, held.take_lost(), before.elapsed().as_secs())
+        (taken, held.take_unexported(), before.elapsed().as_secs())
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_too_much_at_once_goes_in_halves_and_one_that_is_too_large_is_lost_alone() {
-        let (taken, lost, _) = exported(&["a", "b", "c", "huge", "d", "e", "f"], 2, 0).await;
+        let names = ["a", "b", "c", "huge", "d", "e", "f"];
+        let (taken, lost, _) = exported(&names, |spans, _, _| {
+            let is_too_much = spans.len() > 2 || spans.iter().any(|one| one.name == "huge");
+            is_too_much.then_some(Then::Smaller)
+        })
+        .await;
         assert_eq!(taken, ["a", "b", "c", "d", "e", "f"]);
         assert_eq!(lost, 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_batch_is_tried_for_a_minute() {
-        let (taken, lost, secs) = exported(&["a", "b"], 9, 4).await;
+        let away = |_: &[Span], posts, _| (posts < 4).then_some(Then::Again);
+        let (taken, lost, secs) = exported(&["a", "b"], away).await;
         assert_eq!((taken.len(), lost), (2, 0));
         assert!(secs < 60, "{secs}");
-        let (taken, lost, secs) = exported(&["a", "b"], 9, usize::MAX).await;
+        let (taken, lost, secs) = exported(&["a", "b"], |_, _, _| Some(Then::Again)).await;
         assert_eq!((taken.len(), lost), (0, 2));
         assert!((60..91).contains(&secs), "{secs}");
+        // In parts, too: it takes one at once, and is away from the third on.
+        let parts = |spans: &[Span], _, taken| match spans.len() {
+            1 => (taken >= 2).then_some(Then::Again),
+            _ => Some(Then::Smaller),
+        };
+        let (taken, lost, secs) = exported(&["x"; 16], parts).await;
+        assert_eq!((taken.len(), lost), (2, 14));
+        assert!((60..91).contains(&secs), "{secs}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_taken_of_a_batch_is_not_said_to_be_lost() {
+        let hangs = |spans: &[Span], _, taken| match spans.len() {
+            1 => (taken >= 3).then_some(Then::Lose),
+            _ => Some(Then::Smaller),
+        };
+        let (taken, lost, _) = exported(&["x"; 8], hangs).await;
+        assert_eq!((taken.len(), lost), (3, 5));
     }
 
     #[tokio::test(start_paused = true)]

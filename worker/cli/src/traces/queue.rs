@@ -74,9 +74,14 @@ impl Held {
         self.lost.swap(0, Ordering::Relaxed)
     }
 
+    /// How many were lost since that was asked last, or still wait.
+    pub(super) fn take_unexported(&self) -> u64 {
+        self.take_lost() + self.spans.load(Ordering::Relaxed)
+    }
+
     /// Says at the end what nobody will see: what was lost, and what still waits.
     pub(super) fn tell_losses(&self) {
-        let spans = self.take_lost() + self.spans.load(Ordering::Relaxed);
+        let spans = self.take_unexported();
         if spans > 0 {
             tracing::warn!(spans, "spans were not exported");
         }

@@ -117,7 +117,12 @@ impl Pubsub {
 }
 
 impl Pusher {
-    async fn check(&self, fetch: &Fetch, token: &[u8], now: DateTime<Utc>) -> Result<(), Refused> {
+    async fn check(
+        &self,
+        fetch: &Arc<Fetch>,
+        token: &[u8],
+        now: DateTime<Utc>,
+    ) -> Result<(), Refused> {
         let header = decode_header(token).map_err(|_| Refused::NotByPubsub("it is no JWT"))?;
         if header.alg != Algorithm::RS256 {
             return Err(Refused::NotByPubsub("it is not signed with RS256"));

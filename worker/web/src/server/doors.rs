@@ -4,8 +4,7 @@
 //! closed, and new ones opened. Told to stop, a server may linger: load balancers send requests on until they have heard.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -28,7 +27,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 
 /// What an address is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Pages,
     Metrics,
     Intake,
@@ -77,27 +76,34 @@ pub struct Doors {
     unopened: Unopened,
 }
 
-/// How many addresses nobody listens at yet, of all servers that took over from one another.
+/// Where nobody listens yet, of all servers that took over from one another.
 #[derive(Clone, Default)]
-pub(crate) struct Unopened(Arc<AtomicUsize>);
+pub(crate) struct Unopened(Arc<Mutex<Vec<Place>>>);
 
 /// Stands for one of them.
-struct Shut(Unopened);
+struct Shut(Unopened, Place);
 
 impl Unopened {
-    pub(crate) fn any(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
+    fn places(&self) -> MutexGuard<'_, Vec<Place>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn one(&self) -> Shut {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Shut(self.clone())
+    pub(crate) fn has(&self, place: Place) -> bool {
+        self.places().contains(&place)
+    }
+
+    fn add(&self, place: Place) -> Shut {
+        self.places().push(place);
+        Shut(self.clone(), place)
     }
 }
 
 impl Drop for Shut {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+        let mut places = self.0.places();
+        if let Some(at) = places.iter().position(|one| *one == self.1) {
+            places.swap_remove(at);
+        }
     }
 }
 
@@ -324,7 +330,7 @@ impl Bound {
             let address = wanted.address;
             let start = match TcpListener::bind(address).await {
                 Ok(listener) => Start::Listening(listener),
-                Err(_) => Start::Late(self.unopened.one()),
+                Err(_) => Start::Late(self.unopened.add(wanted.place)),
             };
             let door = Arc::new(Door::new(wanted, address));
             self.fresh.push((door, start));
@@ -352,22 +358,17 @@ impl Bound {
 
 impl Doors {
     fn at(&self, place: Place) -> Option<SocketAddr> {
-        let door = self.all.iter().find(|door| door.place == place);
+        let mut all = self.all.iter().filter(|_| !self.unopened.has(place));
+        let door = all.find(|door| door.place == place);
         door.map(|door| door.address)
     }
 
-    /// Of how many nobody listens at yet.
+    /// At which of them nobody listens yet.
     pub(super) fn unopened(&self) -> Unopened {
         self.unopened.clone()
     }
 
-    /// Whether all of them are listened at.
-    #[must_use]
-    pub fn are_open(&self) -> bool {
-        !self.unopened.any()
-    }
-
-    /// Where the pages are.
+    /// Where the pages are; nowhere, while somebody else keeps their address from us.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.at(Place::Pages)
@@ -385,10 +386,15 @@ impl Doors {
         async move { wait(&all).await }
     }
 
-    /// Where alerts are handed in, if not beside the pages.
+    /// Where alerts are handed in: beside the pages, if they have no address of their own.
     #[must_use]
     pub fn intake_address(&self) -> Option<SocketAddr> {
-        self.at(Place::Intake)
+        let is_apart = self.all.iter().any(|door| door.place == Place::Intake);
+        self.at(if is_apart {
+            Place::Intake
+        } else {
+            Place::Pages
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::http::Request;
 use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::task::JoinSet;
 
 use super::*;
 use crate::testing::{Store, ask, get, parts, report, server, view};
@@ -352,99 +353,119 @@ fn metrics_at(host: &str, port: u16) -> WebConfig {
     }
 }
 
+/// Servers that take over from one another, each with an address of its own that is not that of the pages.
+#[derive(Default)]
+struct Row {
+    doors: Doors,
+    tasks: JoinSet<()>,
+    stop: CancellationToken,
+}
+
+impl Row {
+    async fn beginning(config: &WebConfig) -> Self {
+        let mut row = Self::default();
+        row.take_over(config).await;
+        row
+    }
+
+    async fn take_over(&mut self, config: &WebConfig) {
+        let next = server(config, store()).bind_after(&self.doors).await;
+        let mut next = next.unwrap();
+        next.take_over(&self.doors).closed().await;
+        let (doors, serving) = next.open(&self.stop).await;
+        self.doors = doors;
+        self.tasks.extend(serving);
+    }
+
+    /// Status and lines of readiness.
+    async fn ready(&self) -> (u16, String) {
+        let pages = self.doors.address().unwrap();
+        let answer = reqwest::get(format!("http://{pages}/readyz")).await;
+        let answer = answer.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    }
+
+    async fn ends(mut self) {
+        self.stop.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.unwrap();
+        }
+    }
+}
+
+async fn is_reached(port: u16) -> bool {
+    let reached = tokio::net::TcpStream::connect(("127.0.0.1", port)).await;
+    reached.is_ok()
+}
+
 #[tokio::test]
 async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_before_is_closed() {
     let port = free_port().await;
-    let at = |host: &str| metrics_at(host, port);
-    let stop = CancellationToken::new();
-    let first = server(&at("127.0.0.1"), store()).bind().await.unwrap();
-    let (doors, serving) = first.open(&stop).await;
-    let mut tasks: tokio::task::JoinSet<_> = serving.into_iter().collect();
-    let second = server(&at("0.0.0.0"), store());
-    let mut second = second.bind_after(&doors).await.unwrap();
-    second.take_over(&doors).closed().await;
-    let (doors, serving) = second.open(&stop).await;
-    tasks.extend(serving);
-    let metrics = doors.metrics_address().unwrap();
+    let mut row = Row::beginning(&metrics_at("127.0.0.1", port)).await;
+    row.take_over(&metrics_at("0.0.0.0", port)).await;
+    let metrics = row.doors.metrics_address().unwrap();
     assert_eq!(metrics.to_string(), format!("0.0.0.0:{port}"));
-    assert!(
-        tokio::net::TcpStream::connect(("127.0.0.1", port))
-            .await
-            .is_ok()
-    );
-    stop.cancel();
-    while let Some(ended) = tasks.join_next().await {
-        ended.unwrap();
-    }
+    assert!(is_reached(port).await);
+    row.ends().await;
 }
 
 #[tokio::test]
 async fn an_address_of_another_machine_is_refused_before_any_door_is_shut() {
     let port = free_port().await;
-    let at = |host: &str| metrics_at(host, port);
-    let stop = CancellationToken::new();
-    let first = server(&at("0.0.0.0"), store()).bind().await.unwrap();
-    let (doors, serving) = first.open(&stop).await;
-    let tasks: tokio::task::JoinSet<_> = serving.into_iter().collect();
+    let row = Row::beginning(&metrics_at("0.0.0.0", port)).await;
     // For documents alone (RFC 5737): no machine has it.
-    let refused = server(&at("192.0.2.7"), store()).bind_after(&doors).await;
+    let next = server(&metrics_at("192.0.2.7", port), store());
+    let refused = next.bind_after(&row.doors).await;
     let error = refused.map(drop).unwrap_err().to_string();
     assert!(error.contains(&format!("192.0.2.7:{port}")), "{error}");
-    let answers = tokio::net::TcpStream::connect(("127.0.0.1", port)).await;
-    assert!(answers.is_ok());
-    drop(tasks);
+    assert!(is_reached(port).await);
+    row.ends().await;
 }
 
 #[tokio::test]
 async fn an_address_that_another_program_has_a_part_of_is_opened_when_it_is_free() {
-    let port = free_port().await;
-    let at = |host: &str| metrics_at(host, port);
-    let others = std::net::TcpListener::bind(("127.0.0.2", port)).unwrap();
-    let stop = CancellationToken::new();
-    let first = server(&at("127.0.0.1"), store()).bind().await.unwrap();
-    let (doors, serving) = first.open(&stop).await;
-    let mut tasks: tokio::task::JoinSet<_> = serving.into_iter().collect();
-    let second = server(&at("0.0.0.0"), store());
-    let mut second = second.bind_after(&doors).await.unwrap();
-    second.take_over(&doors).closed().await;
-    let (doors, serving) = second.open(&stop).await;
-    tasks.extend(serving);
-    assert!(!doors.are_open());
-    let pages = doors.address().unwrap();
-    let ready = async || {
-        let answer = reqwest::get(format!("http://{pages}/readyz"))
-            .await
-            .unwrap();
-        (answer.status().as_u16(), answer.text().await.unwrap())
+    let posts_at = |host: &str, port| WebConfig {
+        listen: "127.0.0.1:0".into(),
+        intake_listen: format!("{host}:{port}"),
+        ..WebConfig::default()
     };
-    let (status, told) = ready().await;
-    assert_eq!(status, 503);
-    assert!(
-        told.contains("addresses: not ready: nobody can listen"),
-        "{told}"
-    );
-    let reached = || tokio::net::TcpStream::connect(("127.0.0.1", port));
-    assert!(reached().await.is_err());
-    // What is opened late is shut as any other.
-    let mut third = server(&at("127.0.0.3"), store())
-        .bind_after(&doors)
-        .await
-        .unwrap();
-    drop(others);
-    tokio::time::pause();
-    for _ in 0..60 {
-        tokio::time::advance(std::time::Duration::from_secs(1)).await;
-        tokio::task::yield_now().await;
-    }
-    assert!(reached().await.is_ok() && doors.are_open());
-    tokio::time::resume();
-    assert_eq!(ready().await.0, 200);
-    third.take_over(&doors).closed().await;
-    let (_doors, serving) = third.open(&stop).await;
-    tasks.extend(serving);
-    assert!(reached().await.is_err());
-    stop.cancel();
-    while let Some(ended) = tasks.join_next().await {
-        ended.unwrap();
+    type At<'a> = &'a dyn Fn(&str, u16) -> WebConfig;
+    for (at, status, line) in [
+        (
+            &posts_at as At<'_>,
+            503,
+            "intake_listen: not ready: nobody can listen there",
+        ),
+        (
+            &metrics_at,
+            200,
+            "metrics_listen: away: nobody can listen there",
+        ),
+    ] {
+        let port = free_port().await;
+        let others = std::net::TcpListener::bind(("127.0.0.2", port)).unwrap();
+        let mut row = Row::beginning(&at("127.0.0.1", port)).await;
+        row.take_over(&at("0.0.0.0", port)).await;
+        let told = row.ready().await;
+        assert!(told.0 == status && told.1.contains(line), "{told:?}");
+        let address = |row: &Row| match status {
+            503 => row.doors.intake_address(),
+            _ => row.doors.metrics_address(),
+        };
+        assert_eq!(address(&row), None);
+        assert!(!is_reached(port).await);
+        drop(others);
+        tokio::time::pause();
+        for _ in 0..60 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            tokio::task::yield_now().await;
+        }
+        tokio::time::resume();
+        assert!(is_reached(port).await && address(&row).is_some());
+        assert_eq!(row.ready().await, (200, "store: ready\n".to_owned()));
+        // What was opened late is shut as any other.
+        row.take_over(&at("127.0.0.3", port)).await;
+        assert!(!is_reached(port).await);
+        row.ends().await;
     }
 }

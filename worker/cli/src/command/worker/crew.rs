@@ -258,13 +258,11 @@ impl Crew {
             parts.spawn(one);
         }
         self.doors = doors;
-        let address = self.doors.address().filter(|_| self.doors.are_open());
-        let Some(address) = address else {
-            return;
-        };
-        say(&format!("the cases are on http://{address}/"));
-        if is_posted_to {
-            let address = self.doors.intake_address().unwrap_or(address);
+        if let Some(address) = self.doors.address() {
+            say(&format!("the cases are on http://{address}/"));
+        }
+        let posts = self.doors.intake_address().filter(|_| is_posted_to);
+        if let Some(address) = posts {
             say(&format!("alerts are posted to http://{address}/v1/alerts"));
         }
     }

@@ -3,11 +3,12 @@
 //! A key that is not known is asked for, but not again and again: whoever makes names up makes us call once a minute. Keys
 //! that cannot be renewed are used for a day more.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::JwkSet;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use url::Url;
 
@@ -53,8 +54,8 @@ impl PushKeys {
 pub(super) struct Keys {
     url: Url,
     state: RwLock<State>,
-    /// Whoever calls has it.
-    calling: tokio::sync::Mutex<()>,
+    /// The call that is under way, if one is. Whoever waits for it has the lock.
+    calling: tokio::sync::Mutex<JoinSet<Answer>>,
 }
 
 #[derive(Default)]
@@ -63,7 +64,7 @@ struct State {
     /// When it came.
     at: Option<Instant>,
     kept: Duration,
-    /// When a call failed last.
+    /// When a call failed, if the last one did.
     tried: Option<Instant>,
 }
 
@@ -81,54 +82,67 @@ impl Keys {
     /// # Errors
     ///
     /// When there is none, or none can be had at the moment.
-    pub(super) async fn get(&self, fetch: &Fetch, id: &str) -> Result<DecodingKey, Refused> {
+    pub(super) async fn get(&self, fetch: &Arc<Fetch>, id: &str) -> Result<DecodingKey, Refused> {
         if self.state().is_wanted(id) {
             let turn = match self.calling.try_lock() {
                 Ok(turn) => Some(turn),
                 Err(_) if self.state().knows(id) => None,
                 Err(_) => Some(self.calling.lock().await),
             };
-            // Whoever had the turn before may have brought it.
-            if turn.is_some() && self.state().is_wanted(id) {
-                self.call(fetch).await;
+            if let Some(mut calling) = turn {
+                self.call(&mut calling, fetch, id).await;
             }
         }
         self.state().get(id)
+    }
+
+    /// Waits for a call that is under way, or for one that is made if the key is still wanted. It is no part of this: whoever
+    /// hangs up leaves it to the next, and does not make that one call anew.
+    async fn call(&self, calling: &mut JoinSet<Answer>, fetch: &Arc<Fetch>, id: &str) {
+        if calling.is_empty() && self.state().is_wanted(id) {
+            let (fetch, url) = (Arc::clone(fetch), self.url.clone());
+            calling.spawn(async move { (read(&fetch, url).await, Instant::now()) });
+        }
+        match calling.join_next().await {
+            Some(Ok((read, at))) => self.note(read, at),
+            Some(Err(error)) => tracing::error!(%error, "a call for keys broke off"),
+            None => {}
+        }
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn call(&self, fetch: &Fetch) {
-        let fetched = fetch.get(self.url.clone(), MOST_BYTES).await;
-        let read = fetched.and_then(|fetched| {
-            let set = serde_json::from_slice::<JwkSet>(&fetched.bytes);
-            let set = set.map_err(|_| Missed::Other("JWK set"))?;
-            Ok((set, fetched.max_age_secs))
-        });
-        let mut state = self.state_mut();
+    fn note(&self, read: Result<(JwkSet, Option<u64>), Missed>, at: Instant) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         match read {
             Ok((set, max_age_secs)) => {
                 let secs = max_age_secs.unwrap_or(KEPT_UNSAID_SECS);
                 let secs = secs.clamp(*KEPT_SECS.start(), *KEPT_SECS.end());
                 *state = State {
                     set: Some(set),
-                    at: Some(Instant::now()),
+                    at: Some(at),
                     kept: Duration::from_secs(secs),
                     tried: None,
                 };
             }
             Err(why) => {
-                state.tried = Some(Instant::now());
+                state.tried = Some(at);
                 tracing::warn!(url = %self.url, %why, "the keys of Pub/Sub's tokens cannot be had");
             }
         }
     }
+}
+
+/// What a call brought, and when.
+type Answer = (Result<(JwkSet, Option<u64>), Missed>, Instant);
+
+async fn read(fetch: &Fetch, url: Url) -> Result<(JwkSet, Option<u64>), Missed> {
+    let fetched = fetch.get(url, MOST_BYTES).await?;
+    let set = serde_json::from_slice::<JwkSet>(&fetched.bytes);
+    let set = set.map_err(|_| Missed::Other("JWK set"))?;
+    Ok((set, fetched.max_age_secs))
 }
 
 impl State {
@@ -195,13 +209,17 @@ mod tests {
         assert!(state.is_wanted("k1"));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn nobody_whose_key_is_known_waits_while_another_is_asked_for() {
-        // It takes calls, and answers none.
+    /// Keys at an address that takes calls and answers none.
+    fn silent() -> (std::net::TcpListener, Arc<Keys>) {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/certs", silent.local_addr().unwrap());
-        let keys = Keys::new(Url::parse(&url).unwrap());
-        let fetch = Fetch::new().unwrap();
+        (silent, Arc::new(Keys::new(Url::parse(&url).unwrap())))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_whose_key_is_known_waits_while_another_is_asked_for() {
+        let (_silent, keys) = silent();
+        let fetch = Arc::new(Fetch::new().unwrap());
         for kept in [3_600, 30] {
             *keys.state.write().unwrap() = State {
                 set: serde_json::from_str(ONE).ok(),
@@ -215,10 +233,22 @@ mod tests {
             let known = keys.get(&fetch, "k1").now_or_never();
             assert!(matches!(known, Some(Ok(_))), "kept {kept}");
             let refused = made_up.await.err();
-            assert_eq!(
-                refused,
-                Some(Refused::NotByPubsub("its key is none of Google's"))
-            );
+            let unknown = Refused::NotByPubsub("its key is none of Google's");
+            assert_eq!(refused, Some(unknown));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_hangs_up_makes_nobody_call_anew() {
+        let (silent, keys) = silent();
+        silent.set_nonblocking(true).unwrap();
+        let fetch = Arc::new(Fetch::new().unwrap());
+        for id in ["k2", "k3", "k4"] {
+            let mut posted = Box::pin(keys.get(&fetch, id));
+            assert!((&mut posted).now_or_never().is_none());
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(keys.get(&fetch, "k1").await.err(), Some(Refused::NoKeys));
+        assert_eq!(std::iter::from_fn(|| silent.accept().ok()).count(), 1);
     }
 }

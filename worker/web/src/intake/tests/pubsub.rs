@@ -197,3 +197,14 @@ async fn keys_that_came_are_known_to_the_next_configuration() {
     assert_eq!(google.post(&right, push("two")).await.status, 200);
     assert_eq!(google.called.asked(), ["/certs"]);
 }
+
+#[tokio::test]
+async fn posts_that_come_together_wait_for_keys_that_are_asked_for_once() {
+    let google = Google::new().await;
+    let right = token(&google.signer, "k1", &claims());
+    let posts = ["one", "two", "three"].map(|id| google.post(&right, push(id)));
+    for answer in futures_util::future::join_all(posts).await {
+        assert_eq!(answer.status, 200, "{}", answer.text);
+    }
+    assert_eq!(google.called.asked(), ["/certs"]);
+}
