@@ -79,7 +79,8 @@ pub struct Intake {
     pub canary: Option<Arc<Canary>>,
 }
 
-/// Keeps batches in their order: while one is committed the next is read, and no third one overtakes them.
+/// Keeps batches in their order: while one is committed the next ones are read, one after the other, and none overtakes
+/// another.
 #[derive(Debug, Default)]
 pub struct Order {
     reading: Mutex<()>,
@@ -173,8 +174,12 @@ impl Intake {
             let reading = self.order.reading.lock().await;
             let (batch, shares) = self.read(source.name(), messages).await;
             spans::batch_read(span, &batch);
-            let _committing = self.order.committing.lock().await;
-            drop(reading);
+            // In line for its turn before the next one may be read.
+            let (_committing, ()) = tokio::join!(
+                biased;
+                self.order.committing.lock(),
+                async { drop(reading) },
+            );
             let committed = self.commit(Arc::clone(&batch)).await;
             if let Ok(accepted) = &committed {
                 spans::accepted(source.kind(), source.name(), &batch, accepted);

@@ -20,8 +20,9 @@ use crate::config::Retention;
 use crate::exit::Exit;
 use crate::metrics::Named;
 
-/// Most messages of one batch: more are hardly faster, and the first of them waits for its acknowledgement longer.
-const BATCH: usize = 160;
+/// Most messages of one batch: more are hardly faster, and the first of them waits for its acknowledgement longer, behind
+/// the two batches before it.
+const BATCH: usize = 120;
 /// Between two rounds of removing what grew old.
 const ROUND: Duration = Duration::from_secs(3_600);
 /// What is removed at once.

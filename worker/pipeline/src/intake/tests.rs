@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use nightshift_alert::Severity;
@@ -146,6 +147,17 @@ struct Noon;
 impl Clock for Noon {
     fn now(&self) -> DateTime<Utc> {
         "2026-11-20T12:00:00Z".parse().unwrap()
+    }
+}
+
+/// How often it was asked what time it is: once for each batch that is read.
+#[derive(Default)]
+struct Asked(AtomicUsize);
+
+impl Clock for Asked {
+    fn now(&self) -> DateTime<Utc> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Noon.now()
     }
 }
 
@@ -429,8 +441,8 @@ async fn g01_a_round_that_is_dropped_settles_nothing() {
 }
 
 #[tokio::test]
-async fn while_a_batch_is_committed_the_next_is_received_and_no_third() {
-    let bodies: Vec<String> = (0..3).map(guardduty).collect();
+async fn while_a_batch_is_committed_the_next_two_are_read_and_no_fourth_is_received() {
+    let bodies: Vec<String> = (0..5).map(guardduty).collect();
     let source = Arc::new(FakeSource::with(
         &bodies.iter().map(String::as_str).collect::<Vec<_>>(),
     ));
@@ -440,29 +452,35 @@ async fn while_a_batch_is_committed_the_next_is_received_and_no_third() {
     });
     let room = InboxRoom::new(10);
     room.set(0);
+    let reading = Arc::new(Asked::default());
     let taking = Taking {
-        intake: intake(&inbox, Duration::MAX),
+        intake: Intake {
+            clock: reading.clone(),
+            ..intake(&inbox, Duration::MAX)
+        },
         source: source.clone(),
         room: Arc::new(room),
         batch: 1,
     };
     let stop = CancellationToken::new();
-    let left = || source.messages.lock().unwrap().len();
+    let received = || bodies.len() - source.messages.lock().unwrap().len();
     let drive = async {
-        for number in 1..=3_u32 {
+        for number in 1..=bodies.len() {
+            let are_ours = bodies.len().min(number + 2);
             until(|| {
-                *inbox.tries.lock().unwrap() == number
-                    && left() == 2_usize.saturating_sub(number as usize)
+                *inbox.tries.lock().unwrap() as usize == number
+                    && received() == are_ours
+                    && reading.0.load(Ordering::Relaxed) == are_ours
             })
             .await;
-            assert_eq!(source.fates().len() + 1, number as usize);
+            assert_eq!(source.fates().len() + 1, number);
             inbox.gate.as_ref().unwrap().notify_one();
         }
     };
     tokio::join!(taking.run(&stop), drive);
     let settled = source.settled.lock().unwrap();
     let ids: Vec<_> = settled.iter().map(|one| one.id.as_str()).collect();
-    assert_eq!(ids, ["0", "1", "2"]);
+    assert_eq!(ids, ["0", "1", "2", "3", "4"]);
 }
 
 async fn until(mut holds: impl FnMut() -> bool) {

@@ -13,8 +13,9 @@ use super::{InboxRoom, PAUSE, pause};
 use crate::spans;
 use crate::{Intake, IntakeError, Message, Received, Source, SourceError};
 
-/// Most batches that are read or committed at once; further messages stay at their source.
-const UNDER_WAY: usize = 2;
+/// Most batches that are read or committed at once; further messages stay at their source. What comes while two full ones
+/// are under way is read before the first of them is committed: the store never waits for it.
+const UNDER_WAY: usize = 3;
 
 /// Takes messages from a source until it is told to stop.
 pub struct Taking {

