@@ -26,7 +26,7 @@ use crate::{KeySource, ModelConfig, ModelError};
 
 pub(crate) use client::client;
 pub(crate) use errors::{Errors, causes, status_failure};
-pub(crate) use events::Events;
+pub(crate) use events::{Events, is_broken_off};
 pub(crate) use reply::Reply;
 pub(crate) use wait::{retry_after, seconds};
 

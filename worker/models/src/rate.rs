@@ -93,13 +93,18 @@ impl Turns {
         let _front = lane.lock().await;
         self.quiet(request.deadline).await?;
         if let Some(bucket) = &self.requests {
-            bucket.take(1, request.urgent, request.deadline).await?;
+            let taken = bucket.take(1, request.urgent, request.deadline).await;
+            taken.map_err(|_| Failure::NoTurn)?;
         }
         if let Some(bucket) = &self.tokens {
             let charged = signed(tokens).saturating_add(*locked(&self.owed)).max(0);
-            bucket
-                .take(charged.unsigned_abs(), request.urgent, request.deadline)
-                .await?;
+            let number = charged.unsigned_abs();
+            let taken = bucket.take(number, request.urgent, request.deadline).await;
+            if let Err(taken) = taken {
+                // It paid a part of what is owed. Otherwise each would begin anew, and a debt would never end.
+                self.owe(-signed(taken));
+                return Err(Failure::NoTurn);
+            }
             self.owe(signed(tokens) - charged);
         }
         // Others may have been told to wait in the meantime.

@@ -2,7 +2,8 @@
 //!
 //! This is the only retry of the whole stack. A provider is never asked earlier than it told, and nothing is waited for
 //! that cannot come before the request's deadline: then the last error is returned at once. What cannot pass in seconds,
-//! such as a spend limit or a wrong key, is not tried again. A try that had no answer in time is charged all the same.
+//! such as a spend limit or a wrong key, is not tried again, and an answer that was paid for and cannot be read only once:
+//! its prompt may be why. A try that had no answer in time is charged all the same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,9 @@ const WAITS: ExponentialBuilder = ExponentialBuilder::new()
     .with_factor(2.0)
     .with_max_delay(Duration::from_secs(16))
     .with_max_times(6);
+
+/// So many answers that are paid for and cannot be read are followed by another try.
+const UNREADABLE: u32 = 1;
 
 /// Tokio's timers round up to this.
 const TICK: Duration = Duration::from_millis(1);
@@ -103,15 +107,24 @@ impl ChatModel for Retry {
             });
         }
         let mut spent = Spent::default();
+        let mut unreadable = 0;
         let mut last = (|| self.once(request))
             .retry(full_jitter(self.seed))
-            .when(|error: &ChatError| error.failure.is_transient())
+            .when(|error: &ChatError| {
+                unreadable += u32::from(is_unreadable(error));
+                error.failure.is_transient() && unreadable <= UNREADABLE
+            })
             .adjust(|error, wait| within(request, error.failure.after(), wait?))
             .notify(|error, _| spent.add(error))
             .await;
         spent.add_to(&mut last);
         last
     }
+}
+
+/// Whether the model has answered, and nothing that can be read: no word, or a call that is none.
+fn is_unreadable(error: &ChatError) -> bool {
+    error.failure == Failure::Malformed && error.usage.output_tokens > 0
 }
 
 /// Waits between nothing and the growing bound. `backon`'s own jitter lies between the bound and twice it, so the bound

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nightshift_analyst::chat::{ChatError, Failure};
 
 use super::response::{Candidate, Piece, Response};
-use crate::http::Events;
+use crate::http::{Events, is_broken_off};
 
 /// Between two pieces of a stream. A model that reasons on says nothing meanwhile.
 pub(super) const IDLE: Duration = Duration::from_secs(120);
@@ -25,7 +25,12 @@ pub(super) async fn read(mut events: Events) -> Result<Response, ChatError> {
 
 async fn gather(events: &mut Events, whole: &mut Response) -> Result<(), ChatError> {
     loop {
-        let Some(data) = events.next().await? else {
+        let next = events.next().await;
+        // All of it is there, whatever becomes of the connection.
+        if is_whole(whole) && next.as_ref().is_err_and(is_broken_off) {
+            return Ok(());
+        }
+        let Some(data) = next? else {
             if is_whole(whole) {
                 return Ok(());
             }

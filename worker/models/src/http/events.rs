@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use memchr::memchr2;
-use nightshift_analyst::chat::{ChatError, Usage};
+use nightshift_analyst::chat::{ChatError, Failure, Usage};
 use tokio::time::Instant;
 
 use super::{Errors, MAX_ANSWER_BYTES, MAX_EVENTS_BYTES, Reply};
@@ -70,6 +70,11 @@ impl Events {
     pub(crate) fn charged(&self, error: ChatError, told: Usage) -> ChatError {
         self.reply.charged(error, told, self.gathered)
     }
+}
+
+/// Whether an answer came no further because of its connection.
+pub(crate) fn is_broken_off(error: &ChatError) -> bool {
+    matches!(error.failure, Failure::Unreachable | Failure::Timeout)
 }
 
 /// Bytes on their way to becoming events.

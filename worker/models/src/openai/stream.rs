@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::response::{Choice, Completion, Message, Tokens, ToolCall, or_default};
-use crate::http::Events;
+use crate::http::{Events, is_broken_off};
 use crate::rate::{json, length};
 
 /// Between two pieces of a stream. Some servers send a first one, and then reason in silence.
@@ -66,11 +66,15 @@ pub(super) async fn read(mut events: Events) -> Result<Completion, ChatError> {
 async fn gather(events: &mut Events, completion: &mut Completion) -> Result<(), ChatError> {
     let mut places = Places::default();
     loop {
-        let data = events.next().await?;
         let whole = completion
             .choices
             .first()
             .is_some_and(|choice| choice.finish_reason.is_some());
+        let data = match events.next().await {
+            // All of it is there: what is missing is what it used, or the word that it ends.
+            Err(error) if whole && is_broken_off(&error) => None,
+            next => next?,
+        };
         match data {
             Some(data) if data.starts_with("[DONE]") => return Ok(()),
             Some(data) => {

@@ -10,7 +10,6 @@ use governor::middleware::NoOpMiddleware;
 use governor::nanos::Nanos;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
-use nightshift_analyst::chat::Failure;
 use tokio::time::{Instant, sleep};
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, Monotonic, NoOpMiddleware<Nanos>>;
@@ -53,13 +52,13 @@ impl Bucket {
     ///
     /// # Errors
     ///
-    /// That there is no turn, when it would come after the deadline.
+    /// How many were taken, where the turn of the next part would come after the deadline.
     pub(super) async fn take(
         &self,
         number: u64,
         urgent: bool,
         deadline: Instant,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), u64> {
         if !urgent {
             self.pass(&self.ordinary, self.ordinary_burst, number, deadline)
                 .await?;
@@ -73,7 +72,7 @@ impl Bucket {
         burst: NonZeroU32,
         number: u64,
         deadline: Instant,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), u64> {
         let mut left = number;
         while let Some(part) =
             NonZeroU32::new(u32::try_from(left).unwrap_or(u32::MAX).min(burst.get()))
@@ -84,7 +83,7 @@ impl Bucket {
                 Ok(Err(not_yet)) => {
                     let wait = not_yet.wait_time_from(self.clock.now());
                     if Instant::now() + wait >= deadline {
-                        return Err(Failure::NoTurn);
+                        return Err(number - left);
                     }
                     sleep(wait).await;
                 }

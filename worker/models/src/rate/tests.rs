@@ -73,6 +73,27 @@ async fn a_request_larger_than_a_minutes_tokens_is_not_locked_out() {
     assert!(start.elapsed() > secs(900), "{:?}", start.elapsed());
 }
 
+/// Three requests that use five minutes' worth each, and then one a minute: those that have no turn pay what is owed.
+#[tokio::test(start_paused = true)]
+async fn what_is_owed_ends_though_nobody_can_wait_for_all_of_it() {
+    let model = Scripted::new(|_, _| {
+        let mut answer = answer();
+        answer.usage = usage(5_000, 0);
+        (secs(60), Ok(answer))
+    });
+    let rate = Rate::new(model.clone(), limits(None, Some(1_000)), breaker());
+    let together: Vec<_> = (0..3).map(|_| request(secs(120))).collect();
+    join_all(together.iter().map(|request| rate.chat(request))).await;
+    let asked = model.count();
+    let mut failed = 0;
+    while rate.chat(&request(secs(120))).await.is_err() {
+        failed += 1;
+        assert!(failed < 20, "nobody is asked any more");
+        tokio::time::sleep(secs(60)).await;
+    }
+    assert!(failed > 3 && model.count() == asked + 1, "{failed}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a24_an_urgent_request_has_its_turn_at_once_behind_ten_thousand_others() {
     for (requests, tokens) in [(Some(100), None), (None, Some(30_000))] {

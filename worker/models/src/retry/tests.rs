@@ -99,6 +99,21 @@ async fn what_failed_tries_cost_is_not_lost() {
     assert_eq!((error.requests, error.usage), (0, usage(70, 0)));
 }
 
+#[tokio::test(start_paused = true)]
+async fn f22_an_answer_that_is_paid_for_and_cannot_be_read_is_asked_for_once_more() {
+    for (usage, asked) in [(usage(30, 20), 2), (usage(0, 0), 7)] {
+        let model = Scripted::new(move |_, _| {
+            let mut error = failed(Failure::Malformed);
+            error.usage = usage;
+            (NOW, Err(error))
+        });
+        let retry = Retry::new(model.clone()).with_seed(7);
+        let error = retry.chat(&request(secs(120))).await.unwrap_err();
+        assert_eq!(error.failure, Failure::Malformed);
+        assert_eq!(model.count(), asked, "{usage:?}");
+    }
+}
+
 /// A model with a price that replies to all requests as told.
 fn priced(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Retry {
     let mut model = Scripted::new(move |_, _| reply());
