@@ -41,6 +41,7 @@ pub(crate) fn opened(alert: Alert) -> Opened {
         actions: Arc::new([]),
         conduct: Conduct::default(),
         delimiter: String::new(),
+        pseudonym_key: String::new(),
         prompts: String::new(),
         again: None,
     }

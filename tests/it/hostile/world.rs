@@ -151,6 +151,7 @@ pub(crate) async fn triage_in(
         } else {
             setup.key
         },
+        pseudonym_key: String::new(),
         prompts: String::new(),
         again: None,
     };

@@ -140,6 +140,10 @@ pub struct Opened {
     /// What fences data in the prompts of this case: drawn at random, so that nobody outside can write it.
     #[serde(default)]
     pub delimiter: String,
+    /// What pseudonyms in the prompts of this case are made with: drawn at random too, and told to no model. Empty in
+    /// journals of older versions.
+    #[serde(default)]
+    pub pseudonym_key: String,
     /// Hash of the prompts in use, so that a replay can tell whether they changed; empty where no model is asked.
     #[serde(default)]
     pub prompts: String,

@@ -115,6 +115,7 @@ pub(crate) fn opened(limits: Limits) -> Opened {
         actions: Arc::new([]),
         conduct: Conduct::default(),
         delimiter: String::new(),
+        pseudonym_key: String::new(),
         prompts: String::new(),
         again: None,
     }

@@ -42,6 +42,8 @@ pub struct Setting {
     pub case_id: Arc<str>,
     /// What fences data in its prompts; drawn per case.
     pub delimiter: Arc<str>,
+    /// What its pseudonyms are made with; drawn per case, and in none of its prompts.
+    pub pseudonym_key: Arc<str>,
     /// How the profile wants it worked on.
     pub strategy: Strategy,
     /// What its caps leave, by the journal.

@@ -180,6 +180,7 @@ impl State {
         Setting {
             case_id: opened.case_id.as_str().into(),
             delimiter: opened.delimiter.as_str().into(),
+            pseudonym_key: opened.pseudonym_key.as_str().into(),
             strategy: opened.conduct.strategy,
             left: Left {
                 calls: limits.calls.saturating_sub(charged.model_calls),

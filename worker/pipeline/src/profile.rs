@@ -67,15 +67,16 @@ impl Profile {
             tools: tools.into(),
             actions: actions.into(),
             conduct: self.conduct.clone(),
-            delimiter: delimiter(),
+            delimiter: drawn(),
+            pseudonym_key: format!("{}{}", drawn(), drawn()),
             prompts: self.prompts.clone(),
             again: None,
         }
     }
 }
 
-/// What fences data in the prompts of one case: 64 random bits that no text from outside can know.
-fn delimiter() -> String {
+/// 64 random bits, as hex digits, that no text from outside can know.
+fn drawn() -> String {
     format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0)
 }
 

@@ -61,7 +61,7 @@ impl Mask {
         let all = values::of(&own, about)?;
         let tokens = TOKENS.as_ref();
         Ok(Self {
-            key: about.setting.delimiter.to_string(),
+            key: key(about).to_owned(),
             fence: Fence::new(&about.setting.delimiter),
             shapes: Shapes::new(&settings.ranges)?,
             own: Names::new(&own),
@@ -204,6 +204,17 @@ impl Mask {
 
     fn show_value(&self, value: &mut Value) {
         each_text(value, &|text| self.show(text, false).into_owned());
+    }
+}
+
+/// What tokens are made with. The delimiter stands in the prompt: whoever has it could try which value gives a token, so it
+/// is only for cases that were opened before there was a key.
+fn key<'a>(about: &About<'a>) -> &'a str {
+    let setting = about.setting;
+    if setting.pseudonym_key.is_empty() {
+        &setting.delimiter
+    } else {
+        &setting.pseudonym_key
     }
 }
 

@@ -66,6 +66,7 @@ impl World {
             reserve: self.reserve,
             conduct: self.conduct.clone(),
             delimiter: String::new(),
+            pseudonym_key: String::new(),
             prompts: String::new(),
             again: None,
             ..opened(self.limits)

@@ -51,6 +51,7 @@ pub(crate) fn opened(alert: &Alert, case_id: &str) -> Event {
             actions: Arc::new([]),
             conduct: nightshift_engine::Conduct::default(),
             delimiter: String::new(),
+            pseudonym_key: String::new(),
             prompts: String::new(),
             again: None,
         })),

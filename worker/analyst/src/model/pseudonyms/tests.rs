@@ -57,6 +57,33 @@ fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
     }
 }
 
+/// Whoever has a prompt has all that is in it: accounts and addresses are few enough to be tried one by one.
+#[test]
+fn what_a_prompt_tells_does_not_say_which_value_a_token_stands_for() {
+    let question = fold(&World::miner().events()).plan_question().unwrap();
+    let token = |key: &str| {
+        let mut setting: Setting = question.setting.clone();
+        setting.pseudonym_key = key.into();
+        let about = About {
+            setting: &setting,
+            alert: &question.alert,
+            past: None,
+            steps: &[],
+            step: None,
+            tools: &question.tools,
+        };
+        let mask = Mask::new(&PseudonymSettings::default(), &about).unwrap();
+        mask.hide_data("10.1.2.3", false).into_owned()
+    };
+    let delimiter = question.setting.delimiter.to_string();
+    assert!(token("drawn").starts_with("address-"), "{}", token("drawn"));
+    assert_eq!(token("drawn"), token("drawn"));
+    assert_ne!(token("drawn"), token("drawn anew"));
+    assert_ne!(token("drawn"), token(&delimiter));
+    // Of an older journal.
+    assert_eq!(token(""), token(&delimiter));
+}
+
 /// What is hidden of a text that shows these values, which stand under keys.
 fn shown(raw: Value, text: &str) -> String {
     let hidden = mask_of(raw, &[])

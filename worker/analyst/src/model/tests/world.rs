@@ -165,6 +165,7 @@ pub(in crate::model) fn opened(alert: Alert) -> Opened {
         tools: tools().into(),
         conduct: Conduct::default(),
         delimiter: KEY.into(),
+        pseudonym_key: "of this case".into(),
         prompts: String::new(),
         again: None,
     }

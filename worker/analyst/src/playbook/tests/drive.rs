@@ -219,15 +219,15 @@ fn rows(body: &Value) -> Option<u64> {
 /// Adds to each identity the acting addresses that are not usual for it, as `identity_lookup` does.
 fn tell_unusual(body: &mut Value, alert: &Alert) {
     let rows = body.get_mut("identities").and_then(Value::as_array_mut);
-    for row in rows.into_iter().flatten() {
-        let networks: Vec<IpNet> =
-            serde_json::from_value(row["usual_networks"].clone()).unwrap_or_default();
+    for row in rows.into_iter().flatten().filter_map(Value::as_object_mut) {
+        let usual = row.get("usual_networks").cloned().unwrap_or_default();
+        let networks: Vec<IpNet> = serde_json::from_value(usual).unwrap_or_default();
         let strange = |ip: IpAddr| !networks.iter().any(|network| network.contains(&ip));
         let acting = alert.with_role(Role::Actor).map(|one| one.value.as_str());
         let outside: Vec<&str> = acting
             .filter(|value| !networks.is_empty() && value.parse().is_ok_and(strange))
             .collect();
-        row["outside_usual_networks"] = json!(outside);
+        row.insert("outside_usual_networks".to_owned(), json!(outside));
     }
 }
 
@@ -357,6 +357,7 @@ impl World {
             tools: specs.clone().into(),
             conduct: self.conduct,
             delimiter: String::new(),
+            pseudonym_key: String::new(),
             prompts: String::new(),
             again: None,
             actions: self.playbooks.catalogue().into(),
