@@ -12,7 +12,7 @@ mod linkable;
 mod parse;
 mod wallet;
 
-pub use extract::extract;
+pub use extract::{extract, joined};
 pub(crate) use linkable::{dots, spans, spans_knowing, spans_of_value};
 pub(crate) use wallet::{is_wallet, wallets};
 

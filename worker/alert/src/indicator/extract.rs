@@ -3,6 +3,7 @@
 //! It prefers to miss over inventing: a dotted name counts as a domain only under a public suffix, and not where it reads
 //! as a file, a path or a field (`run.sh`, `/etc/foo.py`, `actor.user.name`).
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -26,6 +27,9 @@ static EMAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static IPV4: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?-u:\b)[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?-u:\b)").ok()
 });
+/// Whatever stands beside it, but for more digits.
+static JOINED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"[0-9]+(?:\.[0-9]+){3,}").ok());
 static IPV6: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"[0-9A-Fa-f:]+:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]*:[0-9A-Fa-f:]+").ok()
 });
@@ -57,7 +61,8 @@ pub(super) const ALWAYS_FILES: &[&str] = &["name", "so", "py", "sh", "md", "zip"
 /// The typed values in a text, defanged ones too, each once, in the order in which they stand there by kind.
 #[must_use]
 pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
-    let text = refang(text);
+    let text = folded(text);
+    let text = refang(&text);
     let mut found = Found::default();
     // Each pattern costs more than a look for what all its matches hold.
     for url in matches_with(&URL, &text, "://") {
@@ -96,6 +101,47 @@ pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
         found.add(IndicatorKind::Domain, text.get(range).unwrap_or_default());
     }
     found.values
+}
+
+/// Addresses that a text joins to a word, `203.0.113.9-based` or `_203.0.113.9_`, each with that word. For [`extract`] they
+/// are none, since a version of a program is written like that; whoever checks what is said must not miss them.
+#[must_use]
+pub fn joined(text: &str) -> Vec<(String, String)> {
+    let text = folded(text);
+    let text = refang(&text);
+    let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let mut found = Vec::new();
+    for range in matches_with(&JOINED, &text, ".") {
+        let (head, tail) = (text.get(..range.start), text.get(range.end..));
+        let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
+        let is_joined = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+        if !head.ends_with(is_joined) && !tail.starts_with(is_joined) {
+            continue;
+        }
+        let ip = text.get(range.clone()).unwrap_or_default();
+        if ip.parse::<IpAddr>().is_err() {
+            continue;
+        }
+        let from = head.trim_end_matches(is_of_word).len();
+        let until = text.len() - tail.trim_start_matches(is_of_word).len();
+        let word = text.get(from..until).unwrap_or_default();
+        let word = word.trim_matches(['.', '-', '_']);
+        found.push((ip.to_owned(), word.to_owned()));
+    }
+    found
+}
+
+/// The text with letters, digits and dots of ASCII where it has them in the width of a Chinese character.
+fn folded(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let narrow = |c: char| match c {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+        '\u{3002}' | '\u{ff61}' => '.',
+        other => other,
+    };
+    Cow::Owned(text.chars().map(narrow).collect())
 }
 
 #[derive(Default)]

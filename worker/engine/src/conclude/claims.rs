@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 
 use nightshift_alert::IndicatorKind;
-use nightshift_alert::indicator::extract;
+use nightshift_alert::indicator::{extract, joined};
 use serde_json::Value;
 
 use crate::{EvidenceId, Finding, FindingDraft, Quote, State, resolve};
@@ -57,7 +57,7 @@ impl Said {
     }
 
     /// Whether it stands there as it is, but for the case of letters.
-    fn spells(&self, value: &str) -> bool {
+    pub(super) fn spells(&self, value: &str) -> bool {
         let lowered = self.lowered.get_or_init(|| {
             let mut texts = String::new();
             lower(&self.body, &mut texts);
@@ -155,10 +155,27 @@ fn problem(draft: &FindingDraft, quotes: &[Quote], bodies: &[&Said]) -> Option<S
     if let Some(quote) = quotes.iter().find(|quote| quote.path.is_none()) {
         return Some(format!("{} does not say {:?}", quote.id, quote.quote));
     }
-    extract(&draft.claim)
-        .into_iter()
-        .find(|(kind, value)| !bodies.iter().any(|said| said.mentions(*kind, value)))
+    let says = |kind, value: &str| bodies.iter().any(|said| said.mentions(kind, value));
+    let spells = |word: &str| bodies.iter().any(|said| said.spells(word));
+    unsaid(&draft.claim, &says, &spells)
         .map(|(kind, value)| format!("the {kind} {value} does not stand in what it cites"))
+}
+
+/// The first value that a sentence names though nothing says it. An address that is joined to a word is none where that word
+/// stands somewhere.
+pub(super) fn unsaid(
+    sentence: &str,
+    says: &dyn Fn(IndicatorKind, &str) -> bool,
+    spells: &dyn Fn(&str) -> bool,
+) -> Option<(IndicatorKind, String)> {
+    let plain = extract(sentence);
+    let unsaid = plain.into_iter().find(|(kind, value)| !says(*kind, value));
+    unsaid.or_else(|| {
+        let ip = IndicatorKind::Ip;
+        let mut all = joined(sentence).into_iter();
+        let unsaid = all.find(|(value, word)| !says(ip, value) && !spells(word));
+        unsaid.map(|(value, _)| (ip, value))
+    })
 }
 
 /// Whether a value stands in a text as a whole, both in small letters: `3.0.113.4` does not in `203.0.113.42`, nor `evil.com` in `notevil.com`
@@ -243,6 +260,19 @@ mod tests {
         ] {
             let claim = format!("The app log holds {text}");
             assert_eq!(check_copy(text, &claim), None, "{text}");
+        }
+        // A version is no address where the evidence writes it so.
+        let version = "nginx-1.24.0.1 started";
+        assert_eq!(check_copy(version, "It runs nginx-1.24.0.1"), None);
+        for claim in [
+            "It came from a 203.0.113.9-based host",
+            "It came from _203.0.113.9_",
+            "It came from \u{ff12}\u{ff10}\u{ff13}.0.113.9",
+            "It came from host203.0.113.9",
+        ] {
+            let problem = check_copy(version, claim).unwrap();
+            assert!(problem.contains("203.0.113.9 does not stand"), "{problem}");
+            assert_eq!(check_copy("from 203.0.113.9.", claim), None, "{claim}");
         }
         let other = check_copy(
             "see hxxp://cdn[.]evil-updates[.]com/a",

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::claims::Said;
+use super::claims::{Said, unsaid};
 use crate::{State, Verdict};
 
 /// What of a model's prose a report may show.
@@ -94,11 +94,11 @@ fn read(state: &State) -> Vec<Said> {
 
 /// Whether the case holds every value that a sentence names.
 fn stands<'b>(sentence: &str, state: &State, bodies: &dyn Fn() -> &'b Vec<Said>) -> bool {
-    nightshift_alert::indicator::extract(sentence)
-        .iter()
-        .all(|(kind, value)| {
-            state.knows(*kind, value) || bodies().iter().any(|said| said.mentions(*kind, value))
-        })
+    let says = |kind, value: &str| {
+        state.knows(kind, value) || bodies().iter().any(|said| said.mentions(kind, value))
+    };
+    let spells = |word: &str| bodies().iter().any(|said| said.spells(word));
+    unsaid(sentence, &says, &spells).is_none()
 }
 
 #[cfg(test)]
