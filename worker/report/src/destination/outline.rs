@@ -54,27 +54,62 @@ fn labelled(label: &str, words: &str) -> String {
     format!("{label}{colon} {words}")
 }
 
-/// The sections that fit into this many UTF-16 units, whole, one after the other; and whether that is all of them.
+/// What stands at the end of a section that was cut.
+const CUT: &str = "\n…";
+
+/// What of the sections fits into this many UTF-16 units; and whether that is all of them. One that does not fit ends with
+/// its last item that does, and those behind it follow.
 pub(super) fn text<'a>(
     sections: impl IntoIterator<Item = &'a Section>,
     language: Language,
     most_units: usize,
 ) -> (String, bool) {
+    let units = |text: &str| text.encode_utf16().count();
     let mut out = String::new();
     let mut left = most_units;
+    let mut is_whole = true;
     for section in sections {
         let gap = if out.is_empty() { "" } else { "\n\n" };
-        let text = format!(
-            "{gap}{}\n{}",
-            section.heading,
-            lines(section, language).join("\n")
-        );
-        let units = text.encode_utf16().count();
-        if units > left {
-            return (out, false);
-        }
-        left -= units;
-        out.push_str(&text);
+        let heading = format!("{gap}{}", section.heading);
+        let items = items(section, language);
+        let whole = format!("{heading}\n{}", items.join("\n"));
+        let said = if units(&whole) <= left {
+            whole
+        } else {
+            is_whole = false;
+            let mut said = heading.clone();
+            for item in &items {
+                if units(&said) + 1 + units(item) + units(CUT) > left {
+                    break;
+                }
+                said.push('\n');
+                said.push_str(item);
+            }
+            if said == heading {
+                continue;
+            }
+            said + CUT
+        };
+        left -= units(&said);
+        out.push_str(&said);
     }
-    (out, true)
+    (out, is_whole)
+}
+
+/// The lines of a section; those of one action, step or piece of evidence are one item, for half of it says something
+/// else.
+fn items(section: &Section, language: Language) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for block in &section.blocks {
+        let lines = block_lines(block, language);
+        match (block, items.last_mut()) {
+            (Block::Below(_) | Block::Command(..), Some(item)) => {
+                item.push('\n');
+                item.push_str(&lines.join("\n"));
+            }
+            (Block::Facts(_), _) => items.extend(lines),
+            _ => items.push(lines.join("\n")),
+        }
+    }
+    items
 }

@@ -44,7 +44,7 @@ use blocks::{Message, Style};
 use bot::{Asleep, Bot, PACE, Rest};
 use client::Api;
 use hook::Hook;
-use place::SETTLE;
+use place::{Place, SETTLE};
 use thread::Below;
 
 pub use config::{SLACK_API, SlackConfig, SlackWay};
@@ -153,7 +153,10 @@ impl SlackDestination {
     pub fn preview(&self, showing: &Showing) -> Value {
         let message = self.message(showing);
         let below: Vec<Value> = match &self.way {
-            Way::Bot(_) => self.below(showing, &message).iter().map(preview).collect(),
+            Way::Bot(_) => {
+                let below = self.below(showing, &message, showing.remote_id.is_none());
+                below.iter().map(preview).collect()
+            }
             Way::Webhook(_) => Vec::new(),
         };
         json!({ "text": message.text, "blocks": message.blocks, "thread": below })
@@ -172,8 +175,9 @@ impl SlackDestination {
         blocks::message(showing, &self.style, self.reader())
     }
 
-    fn below(&self, showing: &Showing, message: &Message) -> Vec<Below> {
-        thread::below(showing, &self.style, self.reader(), message.is_cut)
+    fn below(&self, showing: &Showing, message: &Message, is_bare: bool) -> Vec<Below> {
+        let is_cut = message.is_cut;
+        thread::below(showing, &self.style, self.reader(), is_cut, is_bare)
     }
 }
 
@@ -266,13 +270,14 @@ impl Destination for SlackDestination {
         }
         let begun = self.clock.now();
         let (place, is_new) = bot.show(showing, &message).await?;
-        let below = self.below(showing, &message);
         let remote_id = place.to_id();
+        let is_bare = showing.remote_id.as_ref() != Some(&remote_id);
+        let below = self.below(showing, &message, is_bare);
         match bot.add_below(&place, showing, below, is_new, begun).await {
             Ok(()) => Ok(Sent {
                 remote_id: Some(remote_id),
             }),
-            Err(error) => Err(partly(error, remote_id)),
+            Err(error) => Err(partly(error, showing, remote_id)),
         }
     }
 
@@ -289,7 +294,15 @@ impl Destination for SlackDestination {
 }
 
 /// The message stands, what belongs below it does not yet: it is looked up before it is added.
-fn partly(error: DeliveryError, remote_id: String) -> DeliveryError {
+fn partly(error: DeliveryError, showing: &Showing, remote_id: String) -> DeliveryError {
+    // Of a message that took another's place the outbox keeps the other's name: by that the next try, too, finds that its
+    // thread is not the one that was told. A thread that is refused for ever is not worth it.
+    let is_refused = matches!(error, DeliveryError::Never { .. });
+    let known = showing.remote_id.clone().filter(|id| {
+        let is_place = Place::parse(id).is_some();
+        is_place && !is_refused
+    });
+    let remote_id = known.unwrap_or(remote_id);
     let (what, after_secs) = match error {
         DeliveryError::Later { what, after_secs }
         | DeliveryError::Partly {

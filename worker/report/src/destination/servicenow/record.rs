@@ -100,7 +100,7 @@ fn addresses(report: &Report, config: &ServiceNowConfig) -> Vec<String> {
         .collect()
 }
 
-/// The first lines, the sections that fit, and the key.
+/// The first lines, what of the sections fits, and the key.
 fn text<'a>(
     first: Vec<String>,
     sections: impl IntoIterator<Item = &'a Section>,

@@ -20,10 +20,12 @@ pub(super) const PARENT: &str = "report";
 pub(super) const SETTLE: Duration = Duration::from_secs(15);
 /// How far Slack's clock and the store's may be apart, and how long a call may take: both sides of a look-up.
 const MARGIN_SECS: i64 = 600;
-/// Messages of a page; no more than 200 are advised (<https://docs.slack.dev/apis/web-api/pagination>).
-const PAGE: usize = 200;
-/// Most pages that are read; in a channel with more than these in a few minutes nothing is found, and nothing sent.
-const MOST_PAGES: usize = 25;
+/// Messages of a page. Of ours one can have 53 KB, with all that is not ASCII escaped, and a page of these must fit into
+/// what is read of an answer; no more than 200 are advised (<https://docs.slack.dev/apis/web-api/pagination>).
+const PAGE: usize = 100;
+/// Most pages that are read; in a channel with more than these in a few minutes nothing is found, and nothing sent. Slack
+/// lets 50 be read in a minute (tier 3, <https://docs.slack.dev/apis/web-api/rate-limits>).
+const MOST_PAGES: usize = 50;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -125,6 +125,13 @@ impl Slack {
         self.state.lock().unwrap().kept.clone()
     }
 
+    /// As if its last message had been posted so many times more.
+    pub(crate) fn repeat_the_last(&self, times: usize) {
+        let kept = &mut self.state.lock().unwrap().kept;
+        let last = kept.last().unwrap().clone();
+        kept.extend(std::iter::repeat_n(last, times));
+    }
+
     /// Somebody removes a message.
     pub(crate) fn remove(&self, ts: &str) {
         self.state.lock().unwrap().kept.retain(|one| one.ts != ts);
@@ -164,7 +171,7 @@ impl State {
         };
         match (fault, done) {
             (Some(Fault::LostAfter), _) => String::new(),
-            (_, Ok(said)) => say(200, "", &said.to_string()),
+            (_, Ok(said)) => say(200, "", &ascii(&said.to_string())),
             (_, Err(error)) if error == "429" => say(429, "retry-after: 1\r\n", ""),
             (_, Err(error)) => {
                 let (error, why) = error.split_once(": ").unwrap_or((&error, ""));
@@ -307,6 +314,21 @@ impl State {
             json!({ "ok": true, "messages": messages, "has_more": !cursor.is_empty(), "response_metadata": { "next_cursor": cursor } }),
         )
     }
+}
+
+/// JSON as Slack writes it: what is not ASCII stands escaped, six bytes for each UTF-16 unit.
+fn ascii(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_ascii() {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            out.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    out
 }
 
 fn no(error: &str, why: &str) -> String {

@@ -41,15 +41,24 @@ pub(super) struct Below {
     pub(super) is_broadcast: bool,
 }
 
-/// What belongs below the message of a case as it stands; the first is a change that somebody should hear.
-pub(super) fn below(showing: &Showing, style: &Style, reader: Reader, is_cut: bool) -> Vec<Below> {
+/// What belongs below the message of a case as it stands; the first is a change that somebody should hear. One that is
+/// not the message that was edited before is bare: it gets the details, whatever was told below that one.
+pub(super) fn below(
+    showing: &Showing,
+    style: &Style,
+    reader: Reader,
+    is_cut: bool,
+    is_bare: bool,
+) -> Vec<Below> {
     let report = &showing.report;
     // A message with replies leaves a mark where it was: a canary is taken away without one.
-    if showing.is_early() || showing.minor || report.is_canary() {
+    if showing.is_early() || report.is_canary() || (showing.minor && !is_bare) {
         return Vec::new();
     }
     let mut all = Vec::new();
-    if let Some(message) = reply(showing, style, reader) {
+    if !showing.minor
+        && let Some(message) = reply(showing, style, reader)
+    {
         // By what it says, not by its version: the same change is told once, however often it is tried.
         let part = format!(
             "r{}.changed.{}.{}",
@@ -66,7 +75,7 @@ pub(super) fn below(showing: &Showing, style: &Style, reader: Reader, is_cut: bo
     let is_told = showing
         .earlier()
         .is_some_and(|shown| shown.revision == report.revision && shown.status == report.status);
-    if !is_told {
+    if is_bare || !is_told {
         let document = document(report, reader);
         let parts = messages(&document, is_cut, style.language);
         all.extend(parts.into_iter().enumerate().map(|(index, message)| Below {

@@ -299,6 +299,100 @@ fn a_note_on_a_changed_verdict() {
     ");
 }
 
+/// A miner with actions whose commands are this long.
+fn long_commands(chars: usize) -> Report {
+    let mut report = fixture::true_positive();
+    for (action, id) in report.actions.iter_mut().zip('a'..) {
+        let command = format!("aws ec2 {} --instance-id i-{id}", "x".repeat(chars));
+        action.undo = Some(format!("{command} --undo"));
+        action.command = Some(command);
+    }
+    report
+}
+
+/// The description from what to do first on, without what makes the commands long.
+fn shown_short(chars: usize) -> String {
+    let shown = shown(long_commands(chars), Language::En).replace(&"x".repeat(chars), "LONG");
+    let (_, rest) = shown.split_once("Recommendations").unwrap();
+    rest.to_owned()
+}
+
+#[test]
+fn actions_that_do_not_fit_are_left_out_whole_and_what_follows_is_there() {
+    insta::assert_snapshot!(shown_short(480), @"
+    : do this first
+    Suggested, not executed.
+    1. Snapshot the disk of web-server-prod-01 before anything else.
+      - run:
+        aws ec2 LONG --instance-id i-a
+      - side effect: Costs storage.
+      - undo:
+        aws ec2 LONG --instance-id i-a --undo
+    2. Isolate web-server-prod-01 from the network.
+      - before: A firewall rule that denies all traffic of the tag nightshift-isolated.
+      - run:
+        aws ec2 LONG --instance-id i-b
+      - side effect: The service on it is down.
+      - undo:
+        aws ec2 LONG --instance-id i-b --undo
+    …
+
+    Facts
+    Account: production-project-12345
+    Owner: team-web
+    Region: us-central1-a
+    Resource: web-server-prod-01 (google.compute.Instance)
+    Far end: pool.minexmr[.]com and 1 more
+    Type: Execution: Cryptocurrency Mining Hash Match
+    Seen: 2026-11-20 02:41 to 03:02 UTC, 3 times
+    Techniques: T1496 Resource Hijacking
+    Severity: High → Critical
+
+    Key findings: why
+    - pool.minexmr[.]com is on the watch list of mining pools. [E3]
+    - web-server-prod-01 sent 41 MB to 185.220.101[.]42 on port 4444. [E4]
+    - No change is recorded for web-server-prod-01 that night. [E5]
+
+    Uncertainties: against, or not checked
+    - The instance's service account was not used. [E6]
+    - Not checked: Read the VPC flow logs failed: access denied
+    Coverage: 4 of 5 sources read; vpc_flow: access denied: vpc flow
+
+    Assessment
+    Verdict: True positive, high confidence: what was seen is what attackers do
+    Severity: High → Critical
+
+    Timeline (UTC)
+    - 2026-11-20 02:41:00  first event of the alert [E0]
+    - 2026-11-20 03:02:00  last event of the alert [E0]
+    …
+
+    Shortened. The whole report: nightshift cases show k3f9-x2mq-7d1w
+    ");
+}
+
+#[test]
+fn where_not_even_the_first_action_fits_the_rest_is_there() {
+    let shown = shown_short(1_900);
+    let (first, _) = shown.split_once("Key findings").unwrap();
+    insta::assert_snapshot!(first, @"
+    : do this first
+    Suggested, not executed.
+    …
+
+    Facts
+    Account: production-project-12345
+    Owner: team-web
+    Region: us-central1-a
+    Resource: web-server-prod-01 (google.compute.Instance)
+    Far end: pool.minexmr[.]com and 1 more
+    Type: Execution: Cryptocurrency Mining Hash Match
+    Seen: 2026-11-20 02:41 to 03:02 UTC, 3 times
+    Techniques: T1496 Resource Hijacking
+    Severity: High → Critical
+    ");
+}
+
 fn check(report: &Report, language: Language) {
     let config = ServiceNowConfig {
         language,

@@ -127,7 +127,7 @@ async fn a_thread_that_takes_too_long_is_gone_on_with_by_the_next_try() {
         assert!(tries < 20, "it never ends");
     }
     assert!(tries > 1);
-    let parts = to.below(&showing, &to.message(&showing)).len();
+    let parts = to.below(&showing, &to.message(&showing), true).len();
     assert_eq!((slack.channel().len(), slack.below().len()), (1, parts));
 }
 
@@ -163,8 +163,10 @@ async fn a_case_of_a_channel_that_is_gone_is_posted_in_the_one_that_is_configure
     let mut next = later(&showing, was, fixture::true_positive());
     next.report.case_id = showing.report.case_id.clone();
     slack.breaks(|method, _| (method == "chat.update").then_some(Fault::Says("is_archived")));
+    next.minor = true;
     let sent = to.deliver(&next).await.unwrap();
     assert_eq!(slack.channel().len(), 1);
+    assert!(!slack.below().is_empty(), "its thread is not in the other");
     let place = sent.remote_id.unwrap();
     assert!(place.starts_with(&format!("{CHANNEL}/")), "{place}");
     // In its own channel a refusal is one.
@@ -174,6 +176,78 @@ async fn a_case_of_a_channel_that_is_gone_is_posted_in_the_one_that_is_configure
         matches!(refused, DeliveryError::Never { .. }),
         "{refused:?}"
     );
+}
+
+/// Parts of the thread below each message of the channel.
+fn threads(slack: &Slack) -> Vec<Vec<String>> {
+    let below = slack.below();
+    let of = |parent: &stub::Kept| {
+        let its = |one: &&stub::Kept| one.thread_ts.as_ref() == Some(&parent.ts);
+        below
+            .iter()
+            .filter(its)
+            .map(|one| one.key("part"))
+            .collect()
+    };
+    slack.channel().iter().map(of).collect()
+}
+
+/// A case that was told, whose message somebody removed, and a sighting or another verdict of the same triage after that.
+async fn removed(is_minor: bool) -> (Arc<Hands>, Slack, SlackDestination, Showing, Vec<String>) {
+    let (clock, slack, to) = soc().await;
+    let first = case(0, fixture::true_positive());
+    let sent = to.deliver(&first).await.unwrap();
+    let told = threads(&slack).remove(0);
+    assert!(!told.is_empty());
+    slack.remove(&slack.channel()[0].ts);
+    clock.wait(Duration::from_secs(5));
+    let mut next = later(&first, sent.remote_id, first.report.clone());
+    next.minor = is_minor;
+    next.report.alert.sightings = 4;
+    (clock, slack, to, next, told)
+}
+
+#[tokio::test]
+async fn what_is_posted_anew_has_its_thread_though_all_of_it_was_told_before() {
+    for is_minor in [true, false] {
+        let (_, slack, to, next, told) = removed(is_minor).await;
+        to.deliver(&next).await.unwrap();
+        assert_eq!(threads(&slack), [told], "minor: {is_minor}");
+    }
+}
+
+#[tokio::test]
+async fn a_thread_of_what_is_posted_anew_is_whole_wherever_it_broke_off() {
+    let (_, slack, to, next, told) = removed(true).await;
+    let before = slack.calls().len();
+    to.deliver(&next).await.unwrap();
+    let calls = slack.calls().len() - before;
+    assert_eq!(calls, 3 + told.len(), "edit, look-up, post, thread");
+    for dies_at in 3..=calls {
+        for fault in [Fault::LostBefore, Fault::LostAfter, Fault::TooMany(9)] {
+            let (clock, slack, to, next, told) = removed(true).await;
+            let number = slack.calls().len() + dies_at;
+            slack.breaks(move |_, call| (call == number).then_some(fault));
+            assert!(drive(&clock, &to, vec![next]).await.is_empty());
+            assert_eq!(threads(&slack), [told], "{dies_at} {fault:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_has_no_thread_gets_none_when_it_is_posted_anew() {
+    let (clock, slack, to) = soc().await;
+    for showing in [case(0, early()), fixture::canary()] {
+        let sent = to.deliver(&showing).await.unwrap();
+        slack.remove(&slack.channel()[0].ts);
+        clock.wait(PACE);
+        let mut next = later(&showing, sent.remote_id, showing.report.clone());
+        next.minor = true;
+        to.deliver(&next).await.unwrap();
+        assert_eq!(threads(&slack), [Vec::<String>::new()]);
+        slack.remove(&slack.channel()[0].ts);
+        clock.wait(PACE);
+    }
 }
 
 #[test]

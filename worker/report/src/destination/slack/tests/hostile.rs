@@ -56,7 +56,7 @@ fn check(report: &Report, language: Language) {
     let mut showing = case(0, report.clone());
     showing.shown = Some(Shown::of(&fixture::benign()));
     let message = to.message(&showing);
-    let below = to.below(&showing, &message);
+    let below = to.below(&showing, &message, true);
     let all: Vec<&Message> = std::iter::once(&message)
         .chain(below.iter().map(|one| &one.message))
         .collect();

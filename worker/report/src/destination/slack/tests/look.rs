@@ -139,7 +139,7 @@ fn what_stands_in_the_thread() {
     let clock = Hands::new();
     let to = SlackDestination::resting(config("http://127.0.0.1:1"), clock.clone(), clock).unwrap();
     let showing = Showing::first(fixture::true_positive());
-    let below = to.below(&showing, &to.message(&showing));
+    let below = to.below(&showing, &to.message(&showing), true);
     let all: Vec<String> = below
         .iter()
         .map(|one| format!("== {} ==\n{}", one.part, seen(&one.message.blocks)))

@@ -40,6 +40,7 @@ async fn f26_whatever_gets_lost_of_posts_edits_and_look_ups_nobody_is_told_twice
         .below(
             &case(0, fixture::benign()),
             &to.message(&case(0, fixture::benign())),
+            true,
         )
         .len();
     assert_eq!(below.len(), all * parts);
@@ -134,6 +135,25 @@ async fn a_message_is_found_on_any_page_and_no_other_case_is_taken_for_it() {
     let first = slack.channel()[0].ts.clone();
     assert_eq!(find(0).await, Some(format!("{CHANNEL}/{first}")));
     assert_eq!(find(450).await, None);
+}
+
+/// A page of them must fit into what is read of an answer.
+#[tokio::test]
+async fn a_message_is_found_behind_500_as_large_as_they_get() {
+    let (clock, slack, to) = soc().await;
+    let sent = to.deliver(&case(0, early())).await.unwrap();
+    clock.wait(PACE);
+    let mut value = serde_json::to_value(fixture::hostile()).unwrap();
+    let wide = "\u{1f702}".repeat(4_000);
+    crate::hostile::replace(&mut value, &mut std::iter::repeat(wide));
+    let mut large: Report = serde_json::from_value(value).unwrap();
+    // A canary has no thread.
+    large.alert.feed = nightshift_alert::CANARY_FEED.to_owned();
+    to.deliver(&case(1, large)).await.unwrap();
+    slack.repeat_the_last(499);
+    assert_eq!(slack.channel().len(), 501);
+    let found = to.find(&case(0, early()), place::SETTLE).await.unwrap();
+    assert_eq!(found, sent.remote_id);
 }
 
 #[tokio::test]
