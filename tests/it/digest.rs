@@ -168,12 +168,13 @@ async fn once_a_day(store: Arc<dyn Store>) {
     mornings.expect("2026-10-24T01:30:00", 2).await;
     an_answer_is_lost(&mut mornings, &store).await;
     clocks_go_back(&mut mornings, &store).await;
+    it_is_refused(&mut mornings).await;
     // In March half past two is left out, and half past three is meant.
-    mornings.expect("2027-03-27T01:30:00", 5).await;
-    mornings.expect("2027-03-28T00:30:00", 5).await;
-    mornings.expect("2027-03-28T01:29:59", 5).await;
-    mornings.expect("2027-03-28T01:30:00", 6).await;
-    mornings.expect("2027-03-29T00:30:00", 7).await;
+    mornings.expect("2027-03-27T01:30:00", 6).await;
+    mornings.expect("2027-03-28T00:30:00", 6).await;
+    mornings.expect("2027-03-28T01:29:59", 6).await;
+    mornings.expect("2027-03-28T01:30:00", 7).await;
+    mornings.expect("2027-03-29T00:30:00", 8).await;
 }
 
 /// On the 25th.
@@ -230,6 +231,17 @@ async fn clocks_go_back(mornings: &mut Mornings, store: &Arc<dyn Store>) {
     );
     let of_the_25th = mornings.slack.channel()[2].body["blocks"].to_string();
     assert!(of_the_25th.contains("scc"), "{of_the_25th}");
+}
+
+/// On the 27th: somebody mends that, and has the digest of that day too.
+async fn it_is_refused(mornings: &mut Mornings) {
+    mornings.slack.breaks(|method, _| {
+        (method == "chat.postMessage").then_some(SlackFault::Says("not_in_channel"))
+    });
+    mornings.expect("2026-10-27T01:30:00", 4).await;
+    mornings.slack.breaks(|_, _| None);
+    mornings.expect("2026-10-27T01:59:59", 4).await;
+    mornings.expect("2026-10-27T02:00:00", 5).await;
 }
 
 async fn store(url: &str) -> Arc<dyn Store> {

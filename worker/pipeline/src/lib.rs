@@ -58,9 +58,9 @@ pub use loops::{
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
     Accepted, Canaries, Cases, Claimed, Cleared, Closing, DeadLetters, DeliveryError, Destination,
-    Digests, Due, Fate, Feedback, Inbox, Message, Mutes, Outbox, Outgoing, Owed, Owing, Places,
-    Publish, PublishError, Sent, Settled, Source, SourceError, Spending, StoreError, Unsettled,
-    Wake,
+    Digests, Doubt, Due, Fate, Feedback, Inbox, Message, Mutes, Outbox, Outgoing, Owed, Owing,
+    Places, Publish, PublishError, Sent, Settled, Source, SourceError, Spending, StoreError,
+    Unsettled, Wake,
 };
 pub use probe::writable;
 pub use profile::{Profile, Profiles};

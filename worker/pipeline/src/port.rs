@@ -21,7 +21,7 @@ use crate::{
 };
 
 pub use canaries::Canaries;
-pub use outbox::{DeliveryError, Destination, Due, Outbox, Sent};
+pub use outbox::{DeliveryError, Destination, Doubt, Due, Outbox, Sent};
 pub use owed::{Owed, Owing};
 pub use publish::{Outgoing, Publish, PublishError};
 pub use source::{Fate, Message, Settled, Source, SourceError, Unsettled};

@@ -1,177 +1,21 @@
 //! Intake against a source and a store that do as they are told.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod fakes;
 
-use async_trait::async_trait;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
 use nightshift_alert::Severity;
 use nightshift_engine::NoMeter;
 use tokio::sync::Notify;
-use tokio::time::{Duration, Instant};
+use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::reading::read_with;
 use super::*;
-use crate::{Admission, InboxRoom, SourceError, Taking, Unsettled};
-
-const HOLD: Duration = Duration::from_secs(60);
-
-#[derive(Default)]
-struct FakeSource {
-    messages: Mutex<VecDeque<Message>>,
-    settled: Mutex<Vec<Settled>>,
-    extended: Mutex<Vec<(Duration, usize)>>,
-    refuses: bool,
-    began: Mutex<Option<Instant>>,
-}
-
-impl FakeSource {
-    fn with(bodies: &[&str]) -> Self {
-        let messages = bodies
-            .iter()
-            .enumerate()
-            .map(|(number, body)| Message {
-                id: number.to_string(),
-                bytes: body.as_bytes().to_vec(),
-                attributes: BTreeMap::new(),
-            })
-            .collect();
-        Self {
-            messages: Mutex::new(messages),
-            ..Self::default()
-        }
-    }
-
-    fn fates(&self) -> Vec<Fate> {
-        let settled = self.settled.lock().unwrap();
-        settled.iter().map(|one| one.fate).collect()
-    }
-}
-
-#[async_trait]
-impl Source for FakeSource {
-    fn name(&self) -> &'static str {
-        "fake"
-    }
-
-    async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
-        *self.began.lock().unwrap() = Some(Instant::now());
-        let mut messages = self.messages.lock().unwrap();
-        let most = most.min(messages.len());
-        let batch: Vec<Message> = messages.drain(..most).collect();
-        Ok((!batch.is_empty()).then_some(batch))
-    }
-
-    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
-        self.settled.lock().unwrap().extend_from_slice(settled);
-        let refused = settled.iter().filter(|_| self.refuses);
-        refused
-            .map(|one| Unsettled {
-                id: one.id.clone(),
-                why: "the handle has expired".to_owned(),
-            })
-            .collect()
-    }
-
-    fn hold(&self) -> Option<Duration> {
-        Some(HOLD)
-    }
-
-    async fn extend(&self, ids: &[String]) -> Vec<Unsettled> {
-        let began = self.began.lock().unwrap().unwrap();
-        let mut extended = self.extended.lock().unwrap();
-        extended.push((began.elapsed(), ids.len()));
-        Vec::new()
-    }
-}
-
-/// Fails until it is told to take batches; a commit may take a while.
-#[derive(Default)]
-struct FakeInbox {
-    failures: Mutex<u32>,
-    /// The try that fails beside.
-    fails_at: Option<u32>,
-    /// Keeps the alert at this place of a batch as a dead letter.
-    will_not_have: Option<usize>,
-    /// Fails because what is stored cannot be read.
-    is_unread: bool,
-    tries: Mutex<u32>,
-    takes: Duration,
-    gate: Option<Notify>,
-    batches: Mutex<Vec<usize>>,
-}
-
-#[async_trait]
-impl Inbox for FakeInbox {
-    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
-        let number = {
-            let mut tries = self.tries.lock().unwrap();
-            *tries += 1;
-            *tries
-        };
-        tokio::time::sleep(self.takes).await;
-        if let Some(gate) = &self.gate {
-            gate.notified().await;
-        }
-        let mut failures = self.failures.lock().unwrap();
-        if *failures > 0 || self.fails_at == Some(number) {
-            *failures = failures.saturating_sub(1);
-            if self.is_unread {
-                return Err(StoreError::Unreadable(
-                    "m1".to_owned(),
-                    "of the moon".into(),
-                ));
-            }
-            return Err(StoreError::Database {
-                doing: "accept a batch",
-                cause: "connection refused".into(),
-            });
-        }
-        self.batches.lock().unwrap().push(batch.len());
-        let accepted = batch.iter().enumerate().map(|(at, arrival)| Accepted {
-            case_id: None,
-            key: arrival.alert.key.to_string(),
-            title: arrival.alert.title.clone(),
-            feed: arrival.alert.feed.clone(),
-            admission: Admission::New,
-            dead_letter: (self.will_not_have == Some(at) || arrival.unreadable.is_some())
-                .then_some(1),
-        });
-        Ok(accepted.collect())
-    }
-}
-
-struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> DateTime<Utc> {
-        "2026-11-20T12:00:00Z".parse().unwrap()
-    }
-}
-
-/// How often it was asked what time it is: once for each batch that is read.
-#[derive(Default)]
-struct Asked(AtomicUsize);
-
-impl Clock for Asked {
-    fn now(&self) -> DateTime<Utc> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Noon.now()
-    }
-}
-
-/// What messages are counted as.
-#[derive(Default)]
-struct Counted(Mutex<Vec<&'static str>>);
-
-impl Meter for Counted {
-    fn count(&self, measure: &Measure) {
-        if let Measure::Message { outcome, .. } = measure {
-            self.0.lock().unwrap().push(outcome);
-        }
-    }
-}
+use crate::{InboxRoom, Taking};
+use fakes::{Asked, Counted, FakeInbox, FakeSource, HOLD, Noon};
 
 fn intake(inbox: &Arc<FakeInbox>, patience: Duration) -> Intake {
     Intake {

@@ -14,6 +14,9 @@ use crate::{DeliveryError, Destination, Digest, Digests, Mutes, Outbox, StoreErr
 /// Between two tries of a digest that could not be posted; so long nobody looks for one that is in doubt.
 const AGAIN: Duration = Duration::from_secs(120);
 
+/// The same of one that was refused: somebody has to mend that first.
+const REFUSED_AGAIN: Duration = Duration::from_secs(1_800);
+
 /// When a digest is posted, and what it is made of.
 pub struct DigestPlan {
     /// At which hour of the day.
@@ -80,6 +83,9 @@ impl DigestPlan {
             }
             Err(error @ DeliveryError::Never { .. }) => {
                 tracing::error!(destination.name = name, day = %day.date, %error, "the digest was refused");
+                self.next
+                    .store((now + REFUSED_AGAIN).timestamp(), Ordering::Relaxed);
+                return Ok(());
             }
             Err(error) => {
                 tracing::warn!(destination.name = name, day = %day.date, %error, "the digest was not posted");

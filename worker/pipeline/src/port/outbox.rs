@@ -20,11 +20,20 @@ pub struct Due {
     pub attempts: u32,
     /// A try began, and nobody noted how it ended: it may be shown, so the destination is asked before it is sent again.
     pub in_doubt: bool,
-    /// How long ago that try began, by the store's clock; zero where nothing is in doubt. A destination whose look-up
+    /// How long ago that try began, or the answer to it was lost, by the store's clock; zero where nothing is in doubt. A destination whose look-up
     /// lags cannot be believed to not have it before that is over.
     pub begun_ago: Duration,
     /// What is to be shown.
     pub showing: Showing,
+}
+
+/// Why nobody knows whether something is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// The answer to what was sent just now was lost: it may be at work from now on, however long the calls before it took.
+    AnswerLost,
+    /// It was looked up, and that did not tell.
+    NotTold,
 }
 
 impl Due {
@@ -108,8 +117,8 @@ pub trait Outbox: Send + Sync {
         retry_in: Option<Duration>,
     ) -> Result<(), StoreError>;
 
-    /// Notes that nobody knows how a try ended, for example because its answer was lost, and how long to wait before
-    /// asking: it stays in doubt.
+    /// Notes that nobody knows how a try ended, and how long to wait before asking: it stays in doubt, since now or as
+    /// long as before.
     ///
     /// # Errors
     ///
@@ -119,6 +128,7 @@ pub trait Outbox: Send + Sync {
         destination: &str,
         due: &Due,
         error: &DeliveryError,
+        doubt: Doubt,
         retry_in: Duration,
     ) -> Result<(), StoreError>;
 

@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use futures_util::future::join_all;
 use nightshift_alert::Severity;
 use nightshift_engine::NoMeter;
-use nightshift_pipeline::{Delivering, Destination, Due, InsteadOf, Outbox, Showing};
+use nightshift_pipeline::{Delivering, Destination, Doubt, Due, InsteadOf, Outbox, Showing};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -104,9 +104,10 @@ impl Outbox for Counted {
         to: &str,
         due: &Due,
         error: &DeliveryError,
+        doubt: Doubt,
         retry_in: Duration,
     ) -> Result<(), StoreError> {
-        self.store.unclear(to, due, error, retry_in).await
+        self.store.unclear(to, due, error, doubt, retry_in).await
     }
 
     async fn also(&self, case: &CaseId, to: &str, of: &InsteadOf) -> Result<(), StoreError> {

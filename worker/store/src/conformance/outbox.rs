@@ -1,6 +1,6 @@
 //! Deliveries: wished, tried, shown.
 
-use nightshift_pipeline::{DeliveryRow, Due, InsteadOf, Missed, NotShown};
+use nightshift_pipeline::{DeliveryRow, Doubt, Due, InsteadOf, Missed, NotShown};
 
 use super::*;
 
@@ -165,14 +165,29 @@ async fn f26_an_answer_that_was_lost_is_asked_for_later_and_stays_in_doubt(fixtu
     let store = &fixture.store;
     assert!(store.begin("soc", &due).await.unwrap());
     let later = Duration::from_secs(3_600);
-    store.unclear("soc", &due, &busy(), later).await.unwrap();
+    store
+        .unclear("soc", &due, &busy(), Doubt::AnswerLost, later)
+        .await
+        .unwrap();
     assert!(store.due("soc", 10).await.unwrap().is_empty());
     store
-        .unclear("soc", &due, &busy(), Duration::ZERO)
+        .unclear("soc", &due, &busy(), Doubt::NotTold, Duration::ZERO)
         .await
         .unwrap();
     let due = fixture.due().await;
     assert_eq!((due.in_doubt, due.attempts), (true, 1));
+    // It is in doubt for longer each time that is looked at, and anew where it was tried once more.
+    let store = &fixture.store;
+    while fixture.due().await.begun_ago < Duration::from_millis(50) {}
+    for (doubt, is_new) in [(Doubt::NotTold, false), (Doubt::AnswerLost, true)] {
+        let before = fixture.due().await;
+        store
+            .unclear("soc", &before, &busy(), doubt, Duration::ZERO)
+            .await
+            .unwrap();
+        let after = fixture.due().await.begun_ago;
+        assert_eq!(after < before.begun_ago, is_new, "{doubt:?}: {after:?}");
+    }
     let row = fixture.deliveries(&due.case_id).await.remove(0);
     assert_eq!((row.in_doubt, row.given_up), (true, false));
     assert_eq!(row.error.as_deref(), Some("busy"));

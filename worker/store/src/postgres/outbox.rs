@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::NaiveDate;
 use nightshift_pipeline::{
-    CaseId, DeliveryError, Desk, Due, Early, InsteadOf, Outbox, Report, Sent, Showing, Shown,
-    StoreError, early_report, read_instead_of,
+    CaseId, DeliveryError, Desk, Doubt, Due, Early, InsteadOf, Outbox, Report, Sent, Showing,
+    Shown, StoreError, early_report, read_instead_of,
 };
 
 use super::{PostgresStore, desk};
@@ -50,11 +50,21 @@ const FAILED: &str = "UPDATE deliveries SET error = $5, begun_at = NULL, remote_
          retry_at = CASE WHEN major <= $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END, \
          given_up = CASE WHEN major <= $3 THEN $6 IS NULL ELSE given_up END \
      WHERE case_id = $1 AND destination = $2 AND attempts <= $4";
-const UNCLEAR: &str = "UPDATE deliveries SET error = $5, remote_id = coalesce($7, remote_id), \
-         begun_at = coalesce(begun_at, clock_timestamp()), \
-         attempts = CASE WHEN major <= $3 THEN $4 ELSE attempts END, \
-         retry_at = CASE WHEN major <= $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END \
-     WHERE case_id = $1 AND destination = $2 AND attempts <= $4";
+/// How a try ended that nobody knows the end of; since when, is said by this expression.
+macro_rules! unclear {
+    ($since:literal) => {
+        concat!(
+            "UPDATE deliveries SET error = $5, remote_id = coalesce($7, remote_id), begun_at = ",
+            $since,
+            ", \
+                 attempts = CASE WHEN major <= $3 THEN $4 ELSE attempts END, \
+                 retry_at = CASE WHEN major <= $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END \
+             WHERE case_id = $1 AND destination = $2 AND attempts <= $4"
+        )
+    };
+}
+const ANSWER_LOST: &str = unclear!("clock_timestamp()");
+const NOT_TOLD: &str = unclear!("coalesce(begun_at, clock_timestamp())");
 const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at, instead_of) \
      SELECT id, $2, 1, 1, clock_timestamp(), $3::text::jsonb FROM cases WHERE id = $1 ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted = deliveries.wanted + 1, major = deliveries.wanted + 1, wished_at = excluded.wished_at, attempts = 0, \
@@ -160,10 +170,15 @@ impl Outbox for PostgresStore {
         destination: &str,
         due: &Due,
         error: &DeliveryError,
+        doubt: Doubt,
         retry_in: Duration,
     ) -> Result<(), StoreError> {
         let doing = "note a delivery that is in doubt";
-        self.note(doing, UNCLEAR, (destination, due), error, Some(retry_in))
+        let sql = match doubt {
+            Doubt::AnswerLost => ANSWER_LOST,
+            Doubt::NotTold => NOT_TOLD,
+        };
+        self.note(doing, sql, (destination, due), error, Some(retry_in))
             .await
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::NaiveDate;
 use nightshift_pipeline::{
-    CaseId, DeliveryError, Desk, Due, Early, InsteadOf, Outbox, Report, Sent, Showing, Shown,
-    StoreError, early_report, read_instead_of,
+    CaseId, DeliveryError, Desk, Doubt, Due, Early, InsteadOf, Outbox, Report, Sent, Showing,
+    Shown, StoreError, early_report, read_instead_of,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -49,11 +49,21 @@ const FAILED: &str = "UPDATE deliveries SET error = ?5, begun_at = NULL, remote_
          retry_at = CASE WHEN major <= ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END, \
          given_up = CASE WHEN major <= ?3 THEN ?6 IS NULL ELSE given_up END \
      WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
-const UNCLEAR: &str = "UPDATE deliveries SET error = ?5, remote_id = coalesce(?7, remote_id), \
-         begun_at = coalesce(begun_at, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), \
-         attempts = CASE WHEN major <= ?3 THEN ?4 ELSE attempts END, \
-         retry_at = CASE WHEN major <= ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END \
-     WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
+/// How a try ended that nobody knows the end of; since when, is said by this expression.
+macro_rules! unclear {
+    ($since:literal) => {
+        concat!(
+            "UPDATE deliveries SET error = ?5, remote_id = coalesce(?7, remote_id), begun_at = ",
+            $since,
+            ", \
+                 attempts = CASE WHEN major <= ?3 THEN ?4 ELSE attempts END, \
+                 retry_at = CASE WHEN major <= ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END \
+             WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4"
+        )
+    };
+}
+const ANSWER_LOST: &str = unclear!("strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')");
+const NOT_TOLD: &str = unclear!("coalesce(begun_at, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))");
 const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at, instead_of) \
      SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), ?3 FROM cases WHERE id = ?1 \
      ON CONFLICT (case_id, destination) DO UPDATE \
@@ -182,10 +192,15 @@ impl Outbox for SqliteStore {
         destination: &str,
         due: &Due,
         error: &DeliveryError,
+        doubt: Doubt,
         retry_in: Duration,
     ) -> Result<(), StoreError> {
         let values = ended(destination, due, error, Some(retry_in));
-        self.write("note a delivery that is in doubt", UNCLEAR, values)
+        let sql = match doubt {
+            Doubt::AnswerLost => ANSWER_LOST,
+            Doubt::NotTold => NOT_TOLD,
+        };
+        self.write("note a delivery that is in doubt", sql, values)
             .await?;
         Ok(())
     }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::{
-    Act, Canaries, CaseId, Decided, DeliveryError, Desk, Due, Feedback, InsteadOf,
+    Act, Canaries, CaseId, Decided, DeliveryError, Desk, Doubt, Due, Feedback, InsteadOf,
     NewPersonVerdict, Outbox, Outgoing, PersonVerdict, Publish, PublishError, Sent, StoreError,
 };
 
@@ -102,6 +102,7 @@ impl Outbox for Shown {
         _: &str,
         _: &Due,
         _: &DeliveryError,
+        _: Doubt,
         _: Duration,
     ) -> Result<(), StoreError> {
         Ok(())

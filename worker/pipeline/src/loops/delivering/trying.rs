@@ -10,12 +10,12 @@ use tracing::Instrument as _;
 use super::Delivering;
 use crate::delivery::{backoff, wait};
 use crate::spans;
-use crate::{DeliveryError, DeskStatus, Due, NotShown, Sent, StoreError};
+use crate::{DeliveryError, DeskStatus, Doubt, Due, NotShown, Sent, StoreError};
 
 /// Shortest time until what was refused is tried again where nobody else takes it.
 pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(60);
 
-/// How long after its beginning an edit whose answer was lost may still be at work where it was sent: what it adds
+/// How long after that an edit whose answer was lost may still be at work where it was sent: what it adds
 /// (comments, replies) is seen by no look-up before.
 const SETTLE: Duration = Duration::from_secs(15);
 
@@ -29,6 +29,19 @@ pub(super) enum Went {
     Badly,
     /// The destination wants to be left alone for so long.
     LeftAlone(Duration),
+}
+
+impl Went {
+    /// How it went where this is what came of it.
+    fn after(error: &DeliveryError) -> Self {
+        match error {
+            DeliveryError::Later {
+                after_secs: Some(secs),
+                ..
+            } => Self::LeftAlone(Duration::from_secs(*secs)),
+            _ => Self::Badly,
+        }
+    }
 }
 
 impl Delivering {
@@ -74,18 +87,13 @@ impl Delivering {
         tracing::warn!(%error, "a report was not delivered");
         match (&error, wait(&error, due.attempts)) {
             (DeliveryError::Unclear { .. }, Some(wait)) => {
-                self.outbox.unclear(name, &due, &error, wait).await
+                let doubt = Doubt::AnswerLost;
+                self.outbox.unclear(name, &due, &error, doubt, wait).await
             }
             (_, Some(wait)) => self.outbox.failed(name, &due, &error, Some(wait)).await,
             (_, None) => self.refused(&due, &error).await,
         }?;
-        Ok(match error {
-            DeliveryError::Later {
-                after_secs: Some(secs),
-                ..
-            } => Went::LeftAlone(Duration::from_secs(secs)),
-            _ => Went::Badly,
-        })
+        Ok(Went::after(&error))
     }
 
     /// Whether it is a canary that is not shown and need not be any more: it came too late, or none are wanted.
@@ -146,8 +154,11 @@ impl Delivering {
         let what = error.to_string();
         let unclear = DeliveryError::Unclear { what };
         let pause = pause.unwrap_or(REFUSED_WAIT);
-        self.outbox.unclear(name, due, &unclear, pause).await?;
-        fallen.map(|_| Went::Badly)
+        let doubt = Doubt::NotTold;
+        self.outbox
+            .unclear(name, due, &unclear, doubt, pause)
+            .await?;
+        fallen.map(|_| Went::after(error))
     }
 
     /// Sends it, as an edit where the destination shows the case already; none where it is no longer as it was read.

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing,
-    DeliveryError, Due, InsteadOf, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, Mutes,
-    NewMute, Outbox, Report, Sender, Sent, Showing, StoreError, Waited, Wake, sample_report,
+    DeliveryError, Doubt, Due, InsteadOf, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow,
+    Mutes, NewMute, Outbox, Report, Sender, Sent, Showing, StoreError, Waited, Wake, sample_report,
 };
 
 /// How far a delivery is.
@@ -187,6 +187,7 @@ impl Outbox for FakeOutbox {
         _: &str,
         due: &Due,
         _: &DeliveryError,
+        _: Doubt,
         retry_in: Duration,
     ) -> Result<(), StoreError> {
         let put_off = (due.case_id.0.clone(), retry_in);
