@@ -123,8 +123,11 @@ fn an_alarm_tells_when_eventbridge_gives_up_also_where_no_queue_can_be_written()
 /// Who may take the role of the workers, with and without KEDA.
 fn trusted(stack: &str, with_keda: bool) -> Value {
     let role = resource(stack, "WorkerRole");
-    let written =
-        Regex::new(r#"(?s)!Sub\n +- \|-\n(.*)\n +- (\w+): !If \[HasKeda, !Sub '(.*)', ""\]"#);
+    let issuer = r#"- OidcIssuer: !Select [1, !Split [":oidc-provider/", !Ref OidcProvider]]"#;
+    assert!(role.contains(issuer), "{role}");
+    let written = Regex::new(
+        r#"(?s)!Sub\n +- \|-\n(.*)\n +# [^\n]+\n +- OidcIssuer: [^\n]+\n +(\w+): !If \[HasKeda, !Sub '(.*)', ""\]"#,
+    );
     let written = written.unwrap().captures(role).unwrap();
     let more = if with_keda { &written[3] } else { "" };
     let document = written[1]

@@ -66,6 +66,29 @@ fn commands_of_the_notes_find_all_workers() {
 /// Pages that are open to others want tokens or a proxy, at the pod's own address as well: what is forwarded to has neither.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn the_doctor_is_asked_where_the_account_may_look() {
+    let asks = Regex::new(r"exec deployment/(\S+) -- \S+ --config \S+ doctor ?(.*)\n").unwrap();
+    let asked = |set: &str| -> Vec<(String, String)> {
+        let said = notes(set);
+        let all = asks.captures_iter(&said);
+        all.map(|one| (one[1].to_owned(), one[2].to_owned()))
+            .collect()
+    };
+    let pair = |name: &str, only: &str| (name.to_owned(), only.to_owned());
+    assert_eq!(asked("postgres-rabbitmq").len(), 1);
+    // A part of this set has an account of its own; `delivery` is not enabled.
+    assert_eq!(
+        asked("apart-hpa"),
+        [
+            pair("night-nightshift-intake", "--only sources"),
+            pair("night-nightshift-triage", "--only models,tools"),
+            pair("night-nightshift-web", "--only store,web"),
+        ]
+    );
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn the_notes_lead_to_pages_that_answer() {
     for (set, is_exposed) in [
         ("defaults", false),
