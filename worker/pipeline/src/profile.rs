@@ -75,7 +75,7 @@ impl Profile {
     }
 }
 
-/// 64 random bits, as hex digits, that no text from outside can know.
+/// 60 random bits, as hex digits, that no text from outside can know.
 fn drawn() -> String {
     format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0)
 }

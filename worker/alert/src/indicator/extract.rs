@@ -103,7 +103,7 @@ pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
     found.values
 }
 
-/// Addresses that a text joins to a word, `203.0.113.9-based` or `_203.0.113.9_`, each with that word. For [`extract`] they
+/// Addresses that a text joins to a word, `203.0.113.9-based` or `host.203.0.113.9`, each with that word. For [`extract`] they
 /// are none, since a version of a program is written like that; whoever checks what is said must not miss them.
 #[must_use]
 pub fn joined(text: &str) -> Vec<(String, String)> {
@@ -114,8 +114,10 @@ pub fn joined(text: &str) -> Vec<(String, String)> {
     for range in matches_with(&JOINED, &text, ".") {
         let (head, tail) = (text.get(..range.start), text.get(range.end..));
         let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
-        let is_joined = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
-        if !head.ends_with(is_joined) && !tail.starts_with(is_joined) {
+        // A dot at its end may be that of the sentence.
+        let goes_on = tail.strip_prefix('.').unwrap_or(tail);
+        let is_named = goes_on.starts_with(char::is_alphanumeric) || tail.starts_with(['-', '_']);
+        if !head.ends_with(is_of_word) && !is_named {
             continue;
         }
         let ip = text.get(range.clone()).unwrap_or_default();

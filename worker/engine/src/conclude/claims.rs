@@ -269,6 +269,8 @@ mod tests {
             "It came from _203.0.113.9_",
             "It came from \u{ff12}\u{ff10}\u{ff13}.0.113.9",
             "It came from host203.0.113.9",
+            "It came from host.203.0.113.9",
+            "It came from 203.0.113.9.lan",
         ] {
             let problem = check_copy(version, claim).unwrap();
             assert!(problem.contains("203.0.113.9 does not stand"), "{problem}");

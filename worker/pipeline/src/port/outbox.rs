@@ -20,8 +20,8 @@ pub struct Due {
     pub attempts: u32,
     /// A try began, and nobody noted how it ended: it may be shown, so the destination is asked before it is sent again.
     pub in_doubt: bool,
-    /// How long ago that try began, or the answer to it was lost, by the store's clock; zero where nothing is in doubt. A destination whose look-up
-    /// lags cannot be believed to not have it before that is over.
+    /// How long ago that try began, or the answer to it was lost, by the store's clock; zero where nothing is in doubt. A
+    /// destination whose look-up lags cannot be believed to not have it before that is over.
     pub begun_ago: Duration,
     /// What is to be shown.
     pub showing: Showing,

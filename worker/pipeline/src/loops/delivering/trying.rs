@@ -15,8 +15,8 @@ use crate::{DeliveryError, DeskStatus, Doubt, Due, NotShown, Sent, StoreError};
 /// Shortest time until what was refused is tried again where nobody else takes it.
 pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(60);
 
-/// How long after that an edit whose answer was lost may still be at work where it was sent: what it adds
-/// (comments, replies) is seen by no look-up before.
+/// How long an edit may still be at work where it was sent after its answer was lost: what it adds (comments, replies) is
+/// seen by no look-up before.
 const SETTLE: Duration = Duration::from_secs(15);
 
 /// What was tried, and how that ended.
