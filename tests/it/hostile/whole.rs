@@ -1,6 +1,6 @@
 //! What an attacker can do between cases: words that cross, ids that come again, broken messages, an empty purse.
 
-use nightshift_alert::{FeedState, Indicator, IndicatorKind, ReadOptions, Role, Severity};
+use nightshift_alert::{Class, FeedState, Indicator, IndicatorKind, ReadOptions, Role, Severity};
 use nightshift_engine::{Cap, EvidenceId, Verdict};
 use nightshift_pipeline::{
     Admission, Cases, Change, Feedback, Message, NewPersonVerdict, Spending, read_message,
@@ -89,7 +89,7 @@ async fn a23_an_id_that_is_used_again_hides_nothing() {
     for alert in &mut all {
         // What its feed has done with is another row.
         alert.state = FeedState::default();
-        alert.class = None;
+        alert.class = Class::Threat;
     }
     pipe.accept(all.clone(), false).await;
     assert_eq!(pipe.work().await.len(), all.len());

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Content, Indicator, IndicatorKind, JsonText, Key, Principal, Role, Severity, TraceContext,
+    Class, Content, Detail, DetailKind, Indicator, IndicatorKind, JsonText, Key, Outcome,
+    Principal, Role, Severity, TraceContext,
 };
 
 /// The feed of our own canaries. No parser makes it and no configured feed may be called so: only what is signed with our
@@ -45,10 +46,17 @@ pub struct Alert {
     pub account_name: Option<String>,
     /// Region or zone.
     pub region: Option<String>,
-    /// SCC's finding class (`THREAT`, `VULNERABILITY`, …), where there is one.
-    pub class: Option<String>,
+    /// What sort of finding it is.
+    #[serde(default)]
+    pub class: Class,
+    /// The product's own word for its class, e.g. SCC's `MISCONFIGURATION`, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_sent: Option<String>,
     /// What was done, e.g. `AWS_API_CALL ListBuckets` or `DNS_REQUEST`.
     pub action: Option<String>,
+    /// How that ended, where the product says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
     /// What it concerns; the first one is the main one.
     pub resources: Vec<Resource>,
     /// Typed values, sorted and without doubles.
@@ -60,6 +68,15 @@ pub struct Alert {
     /// machine. Sorted; a text never adds one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
+    /// What else the product told in fields of their own: ports, networks, threat lists, command lines. Sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<Detail>,
+    /// What the product advises to do about it, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remediation: Option<String>,
+    /// The finding's id as its product writes it (a whole ARN or resource name), where the key holds a shorter one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding_id: Option<String>,
     /// ATT&CK techniques that the product named.
     pub techniques: Vec<Technique>,
     /// When it happened and was told.
@@ -108,6 +125,14 @@ impl Alert {
         self.indicators
             .iter()
             .filter(move |indicator| indicator.role == role)
+    }
+
+    /// The values of its details of one kind.
+    pub fn details_of(&self, kind: DetailKind) -> impl Iterator<Item = &str> {
+        self.details
+            .iter()
+            .filter(move |detail| detail.kind == kind)
+            .map(|detail| detail.value.as_str())
     }
 
     /// Whether the alert itself names this value.
@@ -198,6 +223,15 @@ pub struct Resource {
     pub tags: BTreeMap<String, String>,
 }
 
+impl Resource {
+    /// Returns the last part of its id: the name in an ARN, a URI or a resource path.
+    #[must_use]
+    pub fn short_id(&self) -> &str {
+        let id = self.id.trim_end_matches(['/', ':']);
+        id.rsplit(['/', ':']).next().unwrap_or(id)
+    }
+}
+
 /// An ATT&CK technique.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Technique {
@@ -257,6 +291,8 @@ pub struct FeedState {
     pub resolved: bool,
     /// Muted or suppressed there.
     pub suppressed: bool,
+    /// A check that passed.
+    pub passed: bool,
     /// A generated sample, no real event.
     pub sample: bool,
 }

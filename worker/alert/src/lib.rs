@@ -6,13 +6,16 @@
 
 mod address;
 mod alert;
+mod class;
 mod decode;
+mod detail;
 mod envelope;
 mod error;
 pub mod feed;
 pub mod indicator;
 mod json_text;
 mod key;
+mod outcome;
 mod principal;
 mod read;
 mod severity;
@@ -22,11 +25,14 @@ mod written_time;
 
 pub use address::is_public;
 pub use alert::{Alert, CANARY_FEED, FeedState, Flag, Provider, Resource, Technique, Times};
+pub use class::Class;
 pub use decode::{Decoded, decode};
+pub use detail::{Detail, DetailKind};
 pub use error::{MAX_ENVELOPES, MAX_MESSAGE_BYTES, ReadError};
 pub use indicator::{Indicator, IndicatorKind, Role};
 pub use json_text::JsonText;
 pub use key::{Content, Key};
+pub use outcome::Outcome;
 pub use principal::{Principal, PrincipalKind};
 pub use read::{Batch, ReadOptions, Rejected, read};
 pub use severity::{Severity, UnknownSeverity};

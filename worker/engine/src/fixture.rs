@@ -32,7 +32,8 @@ pub(crate) fn alert() -> Alert {
         account: Some("444455556666".into()),
         account_name: None,
         region: Some("eu-west-1".into()),
-        class: None,
+        class: nightshift_alert::Class::Threat,
+        class_sent: None,
         action: Some("NETWORK_CONNECTION".into()),
         resources: vec![Resource {
             kind: "Instance".into(),
@@ -46,6 +47,10 @@ pub(crate) fn alert() -> Alert {
         ],
         principals: Vec::new(),
         addresses: Vec::new(),
+        details: Vec::new(),
+        remediation: None,
+        finding_id: None,
+        outcome: None,
         techniques: Vec::new(),
         times: Times {
             first_seen: Some(at(0)),

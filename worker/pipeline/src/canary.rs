@@ -125,7 +125,8 @@ fn alert(source: &str, number: i64, at: DateTime<Utc>, is_late: bool) -> Alert {
         account: None,
         account_name: None,
         region: None,
-        class: None,
+        class: nightshift_alert::Class::Threat,
+        class_sent: None,
         action: None,
         resources: vec![Resource {
             kind: "Source".to_owned(),
@@ -136,6 +137,10 @@ fn alert(source: &str, number: i64, at: DateTime<Utc>, is_late: bool) -> Alert {
         indicators: Vec::new(),
         principals: Vec::new(),
         addresses: Vec::new(),
+        details: Vec::new(),
+        remediation: None,
+        finding_id: None,
+        outcome: None,
         techniques: Vec::new(),
         times: Times {
             first_seen: Some(at),

@@ -26,7 +26,8 @@ pub struct Match {
     /// One of these regions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub region: Vec<String>,
-    /// One of these classes of Security Command Center; case does not matter.
+    /// One of these classes (`threat`, `posture`, `vulnerability`, `sensitive_data`, `other`), or the feed's own words for
+    /// them, such as `MISCONFIGURATION`; case does not matter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub class: Vec<String>,
     /// One of these verdicts, once there is one: picks destinations only.
@@ -90,8 +91,10 @@ impl Match {
     }
 
     fn names_class_of(&self, alert: &Alert) -> bool {
-        let class = alert.class.as_deref().unwrap_or_default();
-        self.class.iter().any(|one| one.eq_ignore_ascii_case(class))
+        let sent = alert.class_sent.as_deref().unwrap_or_default();
+        self.class.iter().any(|word| {
+            word.eq_ignore_ascii_case(sent) || word.eq_ignore_ascii_case(alert.class.as_str())
+        })
     }
 }
 
@@ -216,6 +219,8 @@ impl Routes {
 
 #[cfg(test)]
 mod tests {
+    use nightshift_alert::Class;
+
     use super::*;
 
     fn alert() -> Alert {
@@ -371,7 +376,7 @@ mod tests {
         );
         let mut alert = alert();
         assert!(!vulnerable.fits(&alert));
-        alert.class = Some("VULNERABILITY".into());
+        alert.class = Class::Vulnerability;
         assert!(vulnerable.fits(&alert));
         assert!(!vulnerable.is_empty() && Match::default().is_empty());
     }

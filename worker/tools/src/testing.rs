@@ -37,7 +37,12 @@ pub(crate) fn alert() -> Alert {
         account: Some("444455556666".to_owned()),
         account_name: None,
         region: Some("eu-west-1".to_owned()),
-        class: None,
+        class: nightshift_alert::Class::Threat,
+        class_sent: None,
+        outcome: None,
+        details: Vec::new(),
+        remediation: None,
+        finding_id: None,
         action: None,
         resources: Vec::new(),
         indicators: vec![

@@ -10,8 +10,8 @@ use crate::key::OUR_PRODUCT;
 use crate::principal::{account_of, in_account};
 use crate::text::{redact_known, whole_words};
 use crate::{
-    FeedState, Indicator, IndicatorKind, Principal, PrincipalKind, Provider, Resource, Role,
-    Severity, Technique, Times, indicator,
+    Class, Detail, DetailKind, FeedState, Indicator, IndicatorKind, Outcome, Principal,
+    PrincipalKind, Provider, Resource, Role, Severity, Technique, Times, indicator,
 };
 
 mod finish;
@@ -41,8 +41,13 @@ pub(crate) struct Draft {
     pub(crate) account: Option<String>,
     pub(crate) account_name: Option<String>,
     pub(crate) region: Option<String>,
-    pub(crate) class: Option<String>,
+    pub(crate) class: Class,
+    pub(crate) class_sent: Option<String>,
     pub(crate) action: Option<String>,
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) remediation: Option<String>,
+    /// The finding's whole id, where `id` is a part of it.
+    pub(crate) finding_id: Option<String>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) techniques: BTreeSet<Technique>,
     pub(crate) times: Times,
@@ -54,6 +59,7 @@ pub(crate) struct Draft {
     principals: BTreeSet<Principal>,
     /// Addresses of what it concerns.
     addresses: BTreeSet<String>,
+    details: BTreeSet<Detail>,
     overflow: bool,
 }
 
@@ -83,8 +89,12 @@ impl Draft {
             account: None,
             account_name: None,
             region: None,
-            class: None,
+            class: Class::Threat,
+            class_sent: None,
             action: None,
+            outcome: None,
+            remediation: None,
+            finding_id: None,
             resources: Vec::new(),
             techniques: BTreeSet::new(),
             times: Times::default(),
@@ -94,6 +104,7 @@ impl Draft {
             indicators: BTreeSet::new(),
             principals: BTreeSet::new(),
             addresses: BTreeSet::new(),
+            details: BTreeSet::new(),
             overflow: false,
         }
     }
@@ -196,6 +207,42 @@ impl Draft {
         self.indicators
             .iter()
             .any(|(its, known, _)| (*its, *known) == (role, kind))
+    }
+
+    /// Adds a detail, if something stands there; numbers and booleans are written as text.
+    pub(crate) fn add_detail(&mut self, kind: DetailKind, node: Node<'_>) {
+        if let Some(text) = node.text() {
+            self.add_detail_text(kind, &text, None);
+        }
+    }
+
+    /// Adds a detail of an indicator's value or of a resource's id.
+    pub(crate) fn add_detail_about(
+        &mut self,
+        kind: DetailKind,
+        node: Node<'_>,
+        about: Option<&str>,
+    ) {
+        if let Some(text) = node.text() {
+            self.add_detail_text(kind, &text, about);
+        }
+    }
+
+    /// Adds a detail that is text already.
+    pub(crate) fn add_detail_text(&mut self, kind: DetailKind, text: &str, about: Option<&str>) {
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        if self.details.len() >= MAX_CANDIDATES {
+            self.overflow = true;
+            return;
+        }
+        self.details.insert(Detail {
+            kind,
+            value: text.to_owned(),
+            about: about.map(str::to_owned),
+        });
     }
 
     /// Adds an address or a domain, whichever the text is; a port after it is ignored.

@@ -10,7 +10,9 @@ use serde_json::Value;
 use super::{Draft, Node};
 use crate::envelope::describe;
 use crate::key::OUR_PRODUCT;
-use crate::{CANARY_FEED, IndicatorKind, Provider, ReadError, Role, Severity};
+use crate::{
+    CANARY_FEED, Class, DetailKind, IndicatorKind, Outcome, Provider, ReadError, Role, Severity,
+};
 
 /// The fields that a generic feed can name, with what each is.
 pub const FIELDS: &[(&str, &str)] = &[
@@ -61,6 +63,15 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("cve", "a vulnerability named"),
     ("wallet", "a wallet named"),
     ("technique", "an ATT&CK technique id"),
+    (
+        "class",
+        "threat (the default), posture, vulnerability, sensitive_data or other",
+    ),
+    (
+        "outcome",
+        "succeeded, denied, failed, blocked or not_attempted",
+    ),
+    ("remediation", "what the product advises"),
 ];
 
 /// A feed of the configuration (`[[feed]]`).
@@ -93,10 +104,12 @@ impl GenericFeed {
         !beside.contains(&first) && self.recognises(value) && has("id") && has("type")
     }
 
-    /// What it names that is none of [`FIELDS`].
+    /// What it names that is none of [`FIELDS`] and no [`DetailKind`].
     pub fn unknown_fields(&self) -> impl Iterator<Item = &str> {
         let named = self.fields.keys().map(String::as_str);
-        named.filter(|field| !FIELDS.iter().any(|(known, _)| known == field))
+        named.filter(|field| {
+            !FIELDS.iter().any(|(known, _)| known == field) && DetailKind::parse(field).is_none()
+        })
     }
 
     /// Pointers that are none (they must begin with `/`), what is missing, and a name that is ours.
@@ -148,6 +161,14 @@ impl GenericFeed {
         draft.account_name = text("account_name");
         draft.region = text("region");
         draft.action = text("action");
+        draft.class_sent = text("class");
+        draft.class = draft
+            .class_sent
+            .as_deref()
+            .and_then(Class::parse)
+            .unwrap_or_default();
+        draft.outcome = text("outcome").as_deref().and_then(Outcome::parse);
+        draft.remediation = text("remediation");
         draft.count = self.node(value, "count").count().unwrap_or(1);
         draft.seen(self.node(value, "time"), self.node(value, "time"));
         draft.seen(
@@ -198,6 +219,11 @@ impl GenericFeed {
         ] {
             for node in self.node(value, field).items() {
                 draft.add(kind, role, node);
+            }
+        }
+        for kind in DetailKind::ALL.iter().copied() {
+            for node in self.node(value, kind.as_str()).items() {
+                draft.add_detail(kind, node);
             }
         }
         for id in self.node(value, "technique").items().filter_map(Node::text) {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use super::{Draft, Node};
 use crate::envelope::describe;
-use crate::{IndicatorKind, Provider, ReadError, Role, Severity, Technique};
+use crate::{Class, IndicatorKind, Provider, ReadError, Role, Severity, Technique};
 use resource_name::ResourceName;
 
 pub(super) fn recognises(node: Node<'_>) -> bool {
@@ -95,7 +95,8 @@ fn field(prefix: &str, key: &str, expected: &str, found: Node<'_>) -> ReadError 
 fn heading(draft: &mut Draft, finding: Node<'_>, category: &str) {
     draft.title = category.to_owned();
     draft.description = finding.at("description").text().unwrap_or_default();
-    draft.class = finding.at("findingClass").text();
+    draft.class_sent = finding.at("findingClass").text();
+    draft.class = class(draft.class_sent.as_deref());
     draft.severity_sent = finding.at("severity").text().unwrap_or_default();
     draft.severity = severity(&draft.severity_sent);
     draft.action = finding.path("access/methodName").text();
@@ -110,6 +111,19 @@ fn heading(draft: &mut Draft, finding: Node<'_>, category: &str) {
         _ => "eventTime",
     };
     draft.seen(finding.at(first), finding.at("eventTime"));
+}
+
+/// Class by SCC's finding class; a finding without one is a detection.
+///
+/// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/FindingClass>
+fn class(word: Option<&str>) -> Class {
+    match word.map(str::to_ascii_uppercase).as_deref() {
+        None | Some("THREAT" | "TOXIC_COMBINATION" | "FINDING_CLASS_UNSPECIFIED") => Class::Threat,
+        Some("VULNERABILITY") => Class::Vulnerability,
+        Some("MISCONFIGURATION" | "POSTURE_VIOLATION" | "CHOKEPOINT") => Class::Posture,
+        Some("SENSITIVE_DATA_RISK") => Class::SensitiveData,
+        Some(_) => Class::Other,
+    }
 }
 
 /// Severity by name; one that is not told counts as medium, so that it is looked at.

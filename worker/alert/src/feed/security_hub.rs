@@ -81,6 +81,7 @@ fn state(node: Node<'_>) -> FeedState {
         inactive: false,
         resolved: workflow.is("RESOLVED"),
         suppressed: workflow.is("SUPPRESSED"),
+        passed: node.path("Compliance/Status").is("PASSED"),
         // A title says so of GuardDuty's own findings only: those of other products quote what others wrote.
         sample: node.at("Sample").is_true(),
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use memchr::memmem;
-use nightshift_alert::{Alert, Flag, Principal, Resource, Role, Technique, Times};
+use nightshift_alert::{Alert, Detail, Flag, Outcome, Principal, Resource, Role, Technique, Times};
 use nightshift_engine::{CallView, EvidenceId, Left, Step, evidence_read};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -57,14 +57,17 @@ struct Facts<'a> {
     account_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    class: Option<&'a str>,
+    class: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     action: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
     times: Times,
     count: u64,
     resources: &'a [Resource],
     indicators: BTreeMap<&'static str, BTreeMap<&'static str, Vec<&'a str>>>,
+    #[serde(skip_serializing_if = "<[Detail]>::is_empty")]
+    details: &'a [Detail],
     #[serde(skip_serializing_if = "<[Technique]>::is_empty")]
     techniques: &'a [Technique],
     #[serde(skip_serializing_if = "<[Principal]>::is_empty")]
@@ -100,12 +103,14 @@ pub(super) fn facts(alert: &Alert) -> String {
             .as_deref()
             .filter(|name| Some(*name) != alert.account.as_deref()),
         region: alert.region.as_deref(),
-        class: alert.class.as_deref(),
+        class: alert.class.as_str(),
         action: alert.action.as_deref(),
+        outcome: alert.outcome.map(Outcome::as_str),
         times: alert.times,
         count: alert.count,
         resources: &alert.resources,
         indicators,
+        details: &alert.details,
         techniques: &alert.techniques,
         principals: &alert.principals,
         warnings: alert.flags.iter().filter_map(warning).collect(),

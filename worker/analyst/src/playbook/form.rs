@@ -64,7 +64,7 @@ pub struct Match {
     /// Least severity as sent.
     #[serde(default)]
     pub severity_at_least: Option<Severity>,
-    /// Finding classes of Security Command Center.
+    /// Classes (`threat`, `posture`, …), or the product's own words for them.
     #[serde(default)]
     pub class: Vec<Spanned<String>>,
 }
@@ -109,7 +109,8 @@ impl Match {
             list.is_empty() || all.any(|one| one.eq_ignore_ascii_case(value))
         };
         if !same(&self.feeds, &alert.feed)
-            || !same(&self.class, alert.class.as_deref().unwrap_or_default())
+            || !(same(&self.class, alert.class.as_str())
+                || same(&self.class, alert.class_sent.as_deref().unwrap_or_default()))
             || self
                 .severity_at_least
                 .is_some_and(|least| alert.severity < least)

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use nightshift_alert::Class;
 use serde::{Deserialize, Serialize};
 
 use crate::CaseId;
@@ -175,6 +176,8 @@ impl fmt::Display for Seen {
 /// Why an alert is set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetAside {
+    /// A check that passed.
+    Passed,
     /// Archived at its feed.
     Archived,
     /// No longer active there.
@@ -184,12 +187,13 @@ pub enum SetAside {
     /// Muted or suppressed there.
     Suppressed,
     /// Of a class that no route wants.
-    Class(String),
+    Class(Class),
 }
 
 impl fmt::Display for SetAside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Passed => f.write_str("passed"),
             Self::Archived => f.write_str("archived"),
             Self::Inactive => f.write_str("inactive"),
             Self::Resolved => f.write_str("resolved"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::Duration;
-use nightshift_alert::{Alert, FeedState, Role, Severity};
+use nightshift_alert::{Alert, Class, FeedState, Role, Severity};
 use nightshift_engine::Verdict;
 
 use super::fixture::{address, alert, arrival, concluded, now};
@@ -222,7 +222,7 @@ fn first(change: impl FnOnce(&mut Alert), ground: Ground<'_>, policy: &Admission
 fn states_and_classes_are_set_aside() {
     let policy = AdmissionPolicy {
         wanted: vec![Match {
-            class: vec!["misconfiguration".into()],
+            class: vec!["posture".into()],
             ..Match::default()
         }],
         ..AdmissionPolicy::default()
@@ -239,18 +239,12 @@ fn states_and_classes_are_set_aside() {
         state(|state| state.suppressed = true),
         "set_aside suppressed"
     );
-    let class = |name: &str| {
-        first(
-            |alert| alert.class = Some(name.to_owned()),
-            Ground::default(),
-            &policy,
-        )
-    };
-    assert_eq!(class("THREAT"), "new");
-    assert_eq!(class("TOXIC_COMBINATION"), "new");
-    assert_eq!(class("FINDING_CLASS_UNSPECIFIED"), "new");
-    assert_eq!(class("VULNERABILITY"), "set_aside class:VULNERABILITY");
-    assert_eq!(class("MISCONFIGURATION"), "new", "a route wants it");
+    let class = |class: Class| first(|alert| alert.class = class, Ground::default(), &policy);
+    assert_eq!(state(|state| state.passed = true), "set_aside passed");
+    assert_eq!(class(Class::Threat), "new");
+    assert_eq!(class(Class::Vulnerability), "set_aside class:vulnerability");
+    assert_eq!(class(Class::Other), "set_aside class:other");
+    assert_eq!(class(Class::Posture), "new", "a route wants it");
 }
 
 fn mute(severity: Severity) -> Mute {

@@ -191,7 +191,12 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
         account: None,
         account_name: None,
         region: None,
-        class: None,
+        class: nightshift_alert::Class::Threat,
+        class_sent: None,
+        outcome: None,
+        details: Vec::new(),
+        remediation: None,
+        finding_id: None,
         action: None,
         resources: vec![Resource {
             kind: "Source".to_owned(),

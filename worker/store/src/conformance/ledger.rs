@@ -1,6 +1,6 @@
 //! The ledger: every accepted alert stands in it once, in one place, and the place is true.
 
-use nightshift_alert::Severity;
+use nightshift_alert::{Class, Severity};
 use nightshift_pipeline::{Match, Mute};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -57,7 +57,9 @@ fn to_arrival(came: &Came, second: i64) -> Arrival {
         alert.severity = Severity::ALL[came.severity];
         alert.action = Some(format!("action {}", came.content));
         alert.state.archived = came.kind == 1;
-        alert.class = (came.kind == 2).then(|| "VULNERABILITY".to_owned());
+        if came.kind == 2 {
+            alert.class = Class::Vulnerability;
+        }
         alert.account = Some(if came.kind == 3 { "muted" } else { "other" }.to_owned());
     })
 }

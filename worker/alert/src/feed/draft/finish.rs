@@ -7,10 +7,12 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::Value;
 
 use super::{Draft, MAX_DESCRIPTION_BYTES};
+use crate::detail::MAX_DETAILS;
 use crate::key::sha256;
 use crate::text::{Bounds, clean_json_keeping, clean_text, single_line};
 use crate::{
-    Alert, Content, Flag, Indicator, IndicatorKind, Key, Principal, Resource, Role, Technique,
+    Alert, Content, Detail, Flag, Indicator, IndicatorKind, Key, Outcome, Principal, Resource,
+    Role, Technique,
 };
 
 /// Most indicators of an alert; main roles come first.
@@ -21,6 +23,8 @@ const MAX_TAGS: usize = 64;
 const MAX_TECHNIQUES: usize = 64;
 const MAX_TITLE_BYTES: usize = 512;
 const MAX_FIELD_BYTES: usize = 256;
+const MAX_ID_BYTES: usize = 1024;
+const MAX_DETAIL_BYTES: usize = 1024;
 
 impl Draft {
     /// Cleans and bounds everything and makes the alert; `decoding` is what was noticed while decoding `raw`.
@@ -95,8 +99,16 @@ impl Draft {
             account: cleaner.field(self.account),
             account_name: cleaner.field(self.account_name),
             region: cleaner.field(self.region),
-            class: cleaner.field(self.class),
+            class: self.class,
+            class_sent: cleaner.field(self.class_sent),
             action: cleaner.field(self.action),
+            outcome: self.outcome,
+            details: cleaner.details(self.details),
+            remediation: self
+                .remediation
+                .map(|text| cleaner.text(&text))
+                .filter(|text| !text.is_empty()),
+            finding_id: self.finding_id.map(|id| cleaner.line(&id, MAX_ID_BYTES)),
             resources: self
                 .resources
                 .into_iter()
@@ -193,6 +205,28 @@ impl Cleaner<'_> {
         clean
     }
 
+    /// Details in the order of their kinds while there is room.
+    fn details(&mut self, details: BTreeSet<Detail>) -> Vec<Detail> {
+        if details.len() > MAX_DETAILS {
+            self.flags.insert(Flag::Truncated {
+                path: String::new(),
+            });
+        }
+        let mut clean: Vec<Detail> = details
+            .into_iter()
+            .take(MAX_DETAILS)
+            .map(|detail| Detail {
+                kind: detail.kind,
+                value: self.line(&detail.value, MAX_DETAIL_BYTES),
+                about: detail.about.map(|about| self.line(&about, MAX_ID_BYTES)),
+            })
+            .filter(|detail| !detail.value.is_empty())
+            .collect();
+        clean.sort();
+        clean.dedup();
+        clean
+    }
+
     fn resource(&mut self, resource: Resource) -> Resource {
         if resource.tags.len() > MAX_TAGS {
             self.flags.insert(Flag::Truncated {
@@ -201,7 +235,7 @@ impl Cleaner<'_> {
         }
         Resource {
             kind: self.line(&resource.kind, MAX_FIELD_BYTES),
-            id: self.line(&resource.id, 1024),
+            id: self.line(&resource.id, MAX_ID_BYTES),
             name: resource.name.map(|name| self.line(&name, MAX_FIELD_BYTES)),
             tags: resource
                 .tags
@@ -242,6 +276,8 @@ fn content(alert: &Alert) -> Content {
         .filter(|found| found.role < Role::Related)
         .map(|found| [found.role.as_str(), found.kind.as_str(), &found.value])
         .collect();
+    // Wrappings name the same resource by its ARN or by its name.
+    let resources: BTreeSet<&str> = alert.resources.iter().map(Resource::short_id).collect();
     let state = alert.state;
     let fields = (
         &alert.kind,
@@ -253,9 +289,12 @@ fn content(alert: &Alert) -> Content {
             state.inactive,
             state.resolved,
             state.suppressed,
+            state.passed,
         ],
         &alert.action,
+        alert.outcome.map(Outcome::as_str),
         indicators,
+        resources,
     );
     // Texts and flags can always be written as JSON.
     let written = serde_json::to_vec(&fields).unwrap_or_default();

@@ -83,7 +83,7 @@ fn scc_crypto_miner_names_pool_wallet_process_and_caller() {
         (Severity::Critical, Provider::Gcp)
     );
     assert_eq!(alert.region.as_deref(), Some("us-central1-a"));
-    assert_eq!(alert.class.as_deref(), Some("THREAT"));
+    assert_eq!(alert.class_sent.as_deref(), Some("THREAT"));
     assert_eq!(alert.action.as_deref(), Some("v1.compute.instances.start"));
     assert_eq!(alert.subject(), Some("web-server-prod-01"));
     assert_eq!(

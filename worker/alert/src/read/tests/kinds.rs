@@ -232,7 +232,7 @@ fn scc_reads_every_class_and_list_results() {
         value["finding"]["mitreAttack"] =
             json!({"primaryTactic": "IMPACT", "primaryTechniques": ["DATA_DESTRUCTION"]});
         let alert = one_of(&json!({"listFindingsResults": [value]}));
-        assert_eq!(alert.class.as_deref(), Some(class));
+        assert_eq!(alert.class_sent.as_deref(), Some(class));
         assert!(
             alert
                 .techniques

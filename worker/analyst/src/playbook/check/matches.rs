@@ -2,8 +2,8 @@
 //!
 //! These are doubts and no errors: a feed may be configured elsewhere, and Security Command Center may have a new class.
 
-use nightshift_alert::CANARY_FEED;
 use nightshift_alert::feed::BUILT_IN;
+use nightshift_alert::{CANARY_FEED, Class};
 
 use super::place::{Report, unknown};
 use crate::playbook::form::{Playbook, Text};
@@ -26,7 +26,12 @@ const CLASSES: [&str; 9] = [
 
 /// Classes, whatever is configured.
 pub(super) fn classes(playbook: &Playbook, report: &mut Report<'_>) {
-    each("finding class", &playbook.matches.class, &CLASSES, report);
+    let known: Vec<&str> = Class::ALL
+        .iter()
+        .map(|class| class.as_str())
+        .chain(CLASSES)
+        .collect();
+    each("finding class", &playbook.matches.class, &known, report);
 }
 
 /// Feeds; `configured` are those beside the ones that are built in.

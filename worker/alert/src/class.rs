@@ -1,0 +1,75 @@
+//! What sort of finding an alert is. Threats are triaged; what is wrong without anybody having acted is stored and counted
+//! unless a route wants it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Class of a finding, the same for all feeds.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Somebody or something acted: a detection. Toxic combinations count as threats, for they are triaged as such.
+    #[default]
+    Threat,
+    /// A control or check: how something is configured.
+    Posture,
+    /// A known vulnerability in software.
+    Vulnerability,
+    /// Sensitive data that lies somewhere.
+    SensitiveData,
+    /// Neither: errors of the product, observations, inventories.
+    Other,
+}
+
+impl Class {
+    /// All classes.
+    pub const ALL: [Self; 5] = [
+        Self::Threat,
+        Self::Posture,
+        Self::Vulnerability,
+        Self::SensitiveData,
+        Self::Other,
+    ];
+
+    /// The word used in JSON, routes, mutes, playbooks and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Threat => "threat",
+            Self::Posture => "posture",
+            Self::Vulnerability => "vulnerability",
+            Self::SensitiveData => "sensitive_data",
+            Self::Other => "other",
+        }
+    }
+
+    /// Returns the class of this word, in any case and with spaces or dashes for `_`.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        let word = word.trim().to_ascii_lowercase().replace([' ', '-'], "_");
+        Self::ALL.into_iter().find(|class| class.as_str() == word)
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn class_words_round_trip() {
+        for class in Class::ALL {
+            assert_eq!(Class::parse(class.as_str()), Some(class));
+        }
+        assert_eq!(Class::parse("Sensitive Data"), Some(Class::SensitiveData));
+        assert_eq!(Class::parse("MISCONFIGURATION"), None);
+    }
+}
