@@ -50,12 +50,12 @@ pub struct Alert {
     #[serde(default)]
     pub class: Class,
     /// The product's own word for its class, e.g. SCC's `MISCONFIGURATION`, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub class_sent: Option<String>,
     /// What was done, e.g. `AWS_API_CALL ListBuckets` or `DNS_REQUEST`.
     pub action: Option<String>,
     /// How that ended, where the product says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub outcome: Option<Outcome>,
     /// What it concerns; the first one is the main one.
     pub resources: Vec<Resource>,
@@ -69,13 +69,13 @@ pub struct Alert {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
     /// What else the product told in fields of their own: ports, networks, threat lists, command lines. Sorted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub details: Vec<Detail>,
     /// What the product advises to do about it, in its own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub remediation: Option<String>,
     /// The finding's id as its product writes it (a whole ARN or resource name), where the key holds a shorter one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub finding_id: Option<String>,
     /// ATT&CK techniques that the product named.
     pub techniques: Vec<Technique>,

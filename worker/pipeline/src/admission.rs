@@ -212,5 +212,10 @@ fn news(arrival: &Arrival, known: &Known, policy: &AdmissionPolicy) -> Result<Ch
     if material::is_same(alert, known) && !material::outlasts(alert, known) {
         return Err(Seen::Same);
     }
-    material::change(alert, known, arrival.at, policy).ok_or(Seen::Unchanged)
+    material::change(alert, known, arrival.at, policy).ok_or_else(|| {
+        // An urgent threat that its feed mutes is triaged once; that it is muted is no news afterwards.
+        set_aside::by_state(&alert.state)
+            .filter(|_| alert.state != known.state)
+            .map_or(Seen::Unchanged, Seen::AtFeed)
+    })
 }

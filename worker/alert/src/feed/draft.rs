@@ -211,9 +211,7 @@ impl Draft {
 
     /// Adds a detail, if something stands there; numbers and booleans are written as text.
     pub(crate) fn add_detail(&mut self, kind: DetailKind, node: Node<'_>) {
-        if let Some(text) = node.text() {
-            self.add_detail_text(kind, &text, None);
-        }
+        self.add_detail_about(kind, node, None);
     }
 
     /// Adds a detail of an indicator's value or of a resource's id.

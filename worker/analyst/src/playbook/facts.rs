@@ -269,12 +269,15 @@ pub(super) fn blank_alert() -> Json {
         "key": {"product": "", "id": "", "account": ""},
         "content": "", "feed": "", "type": "", "title": "", "description": "",
         "severity": "low", "severity_sent": "", "provider": "aws",
-        "account": null, "account_name": null, "region": null, "class": null, "action": null,
+        "account": null, "account_name": null, "region": null, "class": "threat", "class_sent": null,
+        "action": null, "outcome": null,
         "resources": [{"type": "", "id": "", "name": null, "tags": {}}],
-        "indicators": [], "principals": [], "addresses": [], "techniques": [],
+        "indicators": [], "principals": [], "addresses": [],
+        "details": [], "remediation": null, "finding_id": null, "techniques": [],
         "times": {"first_seen": null, "last_seen": null, "created": null, "updated": null},
         "count": 1,
-        "state": {"archived": false, "inactive": false, "resolved": false, "suppressed": false, "sample": false},
+        "state": {"archived": false, "inactive": false, "resolved": false, "suppressed": false, "passed": false,
+            "sample": false},
         "flags": [], "raw": {},
     })
 }

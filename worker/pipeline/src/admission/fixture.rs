@@ -42,6 +42,7 @@ pub(super) fn with_content(mut alert: Alert) -> Alert {
         region,
         action,
         indicators,
+        resources,
         state,
         ..
     } = &alert;
@@ -49,7 +50,8 @@ pub(super) fn with_content(mut alert: Alert) -> Alert {
         sample: false,
         ..*state
     };
-    let text = format!("{kind} {severity} {region:?} {action:?} {state:?} {indicators:?}");
+    let text =
+        format!("{kind} {severity} {region:?} {action:?} {state:?} {indicators:?} {resources:?}");
     alert.content = Content(text);
     alert
 }

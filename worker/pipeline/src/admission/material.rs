@@ -4,16 +4,18 @@
 //! end counts as an actor does: a new command-and-control address is news.
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_alert::{Alert, Flag, Indicator, Role};
+use nightshift_alert::{Alert, Flag, Indicator, IndicatorKind, Resource, Role};
 use nightshift_engine::{Again, Verdict};
 
-use super::{Admission, AdmissionPolicy, Change, Known, Seen, Stage};
+use super::{Admission, AdmissionPolicy, Change, Known, Seen, Stage, set_aside};
 use crate::Arrival;
 
 /// How far a feed's clock may be ahead of ours.
 const AHEAD: Duration = Duration::minutes(15);
 /// Most values of an alert with those of others before it: twice what one may have. Actors come first.
 const MOST_INDICATORS: usize = 512;
+/// Most resources of an alert with those of others before it: twice what one may have.
+const MOST_RESOURCES: usize = 128;
 /// Most new actors, targets and far ends that are told.
 const MOST_NEW: usize = 8;
 
@@ -113,6 +115,9 @@ fn joined(alert: &Alert, other: &Alert) -> Alert {
     }
     both.indicators.append(&mut missing);
     both.indicators.sort();
+    let room = MOST_RESOURCES.saturating_sub(both.resources.len());
+    let resources: Vec<Resource> = new_resources(other, alert).take(room).cloned().collect();
+    both.resources.extend(resources);
     both
 }
 
@@ -133,9 +138,12 @@ pub(super) fn change(
     [
         (alert.severity > last.severity, Change::Severity),
         (alert.kind != last.kind, Change::Type),
-        (alert.state != known.state, Change::State),
+        (is_active_again(alert, known), Change::State),
         (is_new(alert, last, Role::Actor), Change::Actor),
-        (is_new(alert, last, Role::Target), Change::Target),
+        (
+            is_new(alert, last, Role::Target) || new_resources(alert, last).next().is_some(),
+            Change::Target,
+        ),
         (is_new(alert, last, Role::Remote), Change::Remote),
         (
             alert.action.is_some() && alert.action != last.action,
@@ -148,6 +156,25 @@ pub(super) fn change(
     ]
     .into_iter()
     .find_map(|(fits, change)| fits.then_some(change))
+}
+
+/// Whether its feed had done with it, or called it a sample, and no longer does.
+fn is_active_again(alert: &Alert, known: &Known) -> bool {
+    let is_active = set_aside::by_state(&alert.state).is_none();
+    let was_active = set_aside::by_state(&known.state).is_none();
+    (is_active && !was_active) || (!alert.state.sample && known.state.sample)
+}
+
+/// The resources that the last alert did not name: by the last part of an ARN or path, as wrappings write either.
+fn new_resources<'a>(alert: &'a Alert, last: &'a Alert) -> impl Iterator<Item = &'a Resource> {
+    let names = |resource: &Resource, id: &str| {
+        resource.short_id() == id || resource.name.as_deref() == Some(id)
+    };
+    let is_target = move |id: &str| last.indicators.iter().any(|one| one.value == id);
+    alert.resources.iter().filter(move |resource| {
+        let id = resource.short_id();
+        !last.resources.iter().any(|known| names(known, id)) && !is_target(id)
+    })
 }
 
 /// Whether it names somebody or something in this role that the last one did not.
@@ -165,12 +192,13 @@ fn new<'a>(alert: &'a Alert, last: &'a Alert, role: Role) -> impl Iterator<Item 
 /// that waited may be more severe than that was.
 #[must_use]
 pub fn compared(mut again: Again, alert: &Alert, last: &Alert) -> Again {
-    again.new = [Role::Actor, Role::Target, Role::Remote]
+    let indicators = [Role::Actor, Role::Target, Role::Remote]
         .into_iter()
         .flat_map(|role| new(alert, last, role))
-        .take(MOST_NEW)
-        .cloned()
-        .collect();
+        .cloned();
+    let resources = new_resources(alert, last)
+        .map(|resource| Indicator::new(IndicatorKind::Arn, &resource.id, Role::Target));
+    again.new = indicators.chain(resources).take(MOST_NEW).collect();
     let is_asked_for = again.why.as_deref() == Some(Change::Asked.as_str());
     if alert.severity > last.severity && !is_asked_for {
         again.why = Some(Change::Severity.as_str().to_owned());

@@ -1,9 +1,10 @@
 //! The table of admissions, rule by rule.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::Duration;
-use nightshift_alert::{Alert, Class, FeedState, Role, Severity};
+use nightshift_alert::{Alert, Class, FeedState, Resource, Role, Severity};
 use nightshift_engine::Verdict;
 
 use super::fixture::{address, alert, arrival, concluded, now};
@@ -194,6 +195,53 @@ fn a_state_at_the_feed_is_noted_and_its_end_is_news() {
 }
 
 #[test]
+fn urgent_threat_muted_after_its_triage_is_noted() {
+    let mut high = alert();
+    high.severity = Severity::High;
+    let known = concluded(&high);
+    let muted = |alert: &mut Alert| {
+        alert.severity = Severity::High;
+        alert.state.suppressed = true;
+    };
+    assert_eq!(
+        again(&known, muted),
+        sighting(Seen::AtFeed(SetAside::Suppressed))
+    );
+    let muted_and_elsewhere = |alert: &mut Alert| {
+        muted(alert);
+        alert.indicators.push(address(Role::Actor, 7));
+    };
+    assert_eq!(
+        again(&known, muted_and_elsewhere),
+        revision(Change::Actor),
+        "whoever breaks in may mute"
+    );
+}
+
+#[test]
+fn another_resource_under_the_same_id_is_material() {
+    let known = concluded(&alert());
+    let add = |id: &'static str| {
+        move |alert: &mut Alert| {
+            alert.resources.push(Resource {
+                kind: "Unheard::Of".into(),
+                id: id.into(),
+                name: None,
+                tags: BTreeMap::new(),
+            });
+        }
+    };
+    assert_eq!(again(&known, add("queue-7")), revision(Change::Target));
+    let first = known.alert.resources[0].short_id().to_owned();
+    let as_arn: &'static str = format!("arn:aws:ec2:eu-west-1:1:instance/{first}").leak();
+    assert_eq!(
+        again(&known, add(as_arn)),
+        sighting(Seen::Unchanged),
+        "the same by its ARN"
+    );
+}
+
+#[test]
 fn a_sample_changes_no_real_case_and_a_real_alert_is_news_to_a_samples_case() {
     let sample = |alert: &mut Alert| {
         alert.state.sample = true;
@@ -241,6 +289,27 @@ fn states_and_classes_are_set_aside() {
     );
     let class = |class: Class| first(|alert| alert.class = class, Ground::default(), &policy);
     assert_eq!(state(|state| state.passed = true), "set_aside passed");
+    let urgent = |change: fn(&mut Alert)| {
+        let of_high_severity = |alert: &mut Alert| {
+            alert.severity = Severity::High;
+            change(alert);
+        };
+        first(of_high_severity, Ground::default(), &policy)
+    };
+    assert_eq!(urgent(|alert| alert.state.suppressed = true), "new");
+    assert_eq!(
+        urgent(|alert| alert.state.passed = true),
+        "set_aside passed"
+    );
+    assert_eq!(
+        urgent(|alert| alert.state.resolved = true),
+        "set_aside resolved"
+    );
+    let check = |alert: &mut Alert| {
+        alert.class = Class::Posture;
+        alert.state.suppressed = true;
+    };
+    assert_eq!(urgent(check), "set_aside suppressed");
     assert_eq!(class(Class::Threat), "new");
     assert_eq!(class(Class::Vulnerability), "set_aside class:vulnerability");
     assert_eq!(class(Class::Other), "set_aside class:other");
