@@ -39,8 +39,8 @@ type Compiled = Arc<Expression<'static, 'static>>;
 pub(super) type Names = Arc<HashSet<String>>;
 
 static EXPRESSIONS: LazyLock<Mutex<HashMap<String, Compiled>>> = LazyLock::new(Mutex::default);
-static TEMPLATES: LazyLock<RwLock<Environment<'static>>> =
-    LazyLock::new(|| RwLock::new(ENVIRONMENT.clone()));
+static TEMPLATES: LazyLock<RwLock<Arc<Environment<'static>>>> =
+    LazyLock::new(|| RwLock::new(Arc::new(ENVIRONMENT.clone())));
 static NAMES: LazyLock<Mutex<HashMap<String, Names>>> = LazyLock::new(Mutex::default);
 static NAMES_OF_TEMPLATES: LazyLock<Mutex<HashMap<String, Names>>> = LazyLock::new(Mutex::default);
 
@@ -91,18 +91,59 @@ pub(super) fn names_of_template(text: &str) -> Result<Names, Error> {
     })
 }
 
-/// The rendered template.
+/// Renders a template. No lock is held meanwhile: functions that a template calls render others.
 pub(super) fn render(template: &str, context: Value) -> Result<String, Error> {
     let kept = TEMPLATES.read().unwrap_or_else(PoisonError::into_inner);
-    if let Ok(known) = kept.get_template(template) {
+    let environment = Arc::clone(&kept);
+    drop(kept);
+    if let Ok(known) = environment.get_template(template) {
         return known.render(context);
     }
-    drop(kept);
+    drop(environment);
     let text = ENVIRONMENT.render_str(template, context)?;
     let mut kept = TEMPLATES.write().unwrap_or_else(PoisonError::into_inner);
-    if kept.templates().count() >= MOST {
-        kept.clear_templates();
+    let environment = Arc::make_mut(&mut kept);
+    if environment.templates().count() >= MOST {
+        environment.clear_templates();
     }
-    kept.add_template_owned(template.to_owned(), template.to_owned())?;
+    environment.add_template_owned(template.to_owned(), template.to_owned())?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use minijinja::context;
+
+    use super::*;
+
+    /// A value that renders a new template on another thread while it is rendered itself.
+    #[derive(Debug)]
+    struct RendersElsewhere;
+
+    impl minijinja::value::Object for RendersElsewhere {
+        fn render(self: &Arc<Self>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            let other = std::thread::spawn(|| render("a template of another case", context! {}));
+            f.write_str(&other.join().unwrap().unwrap())
+        }
+    }
+
+    /// With a lock held while a template is rendered, two cases that ran side by side waited for each other for ever.
+    #[test]
+    fn template_is_rendered_without_a_lock() {
+        let outer = "{{ value }} in the template of one case";
+        for _ in 0..2 {
+            let value = Value::from_object(RendersElsewhere);
+            let text = render(outer, context! { value }).unwrap();
+            assert_eq!(
+                text,
+                "a template of another case in the template of one case"
+            );
+            TEMPLATES
+                .write()
+                .map(|mut kept| {
+                    Arc::make_mut(&mut kept).remove_template("a template of another case")
+                })
+                .unwrap();
+        }
+    }
 }
