@@ -308,6 +308,36 @@ pub struct Sighting {
     pub note: Option<String>,
 }
 
+impl Sighting {
+    /// Returns why it is but a sighting, as people read it; `None` for the same alert once more.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        let note = self.note.as_deref().filter(|note| *note != "same")?;
+        Some(match note.split_once(':') {
+            Some(("at_feed", state)) => match state.split_once(':') {
+                Some((_, class)) => format!("of a class that no route wants: {class}"),
+                None => format!("{state} at its feed"),
+            },
+            Some(("too_often", what)) => format!(
+                "changed ({}), but triaged too often today",
+                what.replace('_', " ")
+            ),
+            _ => match note {
+                "unchanged" => "nothing that matters changed".to_owned(),
+                "older" => "tells of an earlier state".to_owned(),
+                other => other.replace('_', " "),
+            },
+        })
+    }
+
+    /// Returns what its feed did with it: `passed`, `archived`, `resolved`, …
+    #[must_use]
+    pub fn state_at_feed(&self) -> Option<&str> {
+        let state = self.note.as_deref()?.strip_prefix("at_feed:")?;
+        (!state.contains(':')).then_some(state)
+    }
+}
+
 /// Another alert of a storm, told in the report of the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Member {

@@ -218,16 +218,17 @@ async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
 fn trace(app: &App, view: &CaseView) -> String {
     let mut lines = Vec::new();
     for sighting in &view.sightings {
-        let note = match sighting.note.as_deref() {
-            None | Some("same") => String::new(),
-            Some(note) => format!(" ({})", note.replace('_', " ")),
-        };
-        lines.push(format!(
-            "seen again {} from {}, count {}{note}",
-            sighting.at.format("%Y-%m-%d %H:%M:%S UTC"),
-            plain(&sighting.source, 60),
-            sighting.count
-        ));
+        let at = sighting.at.format("%Y-%m-%d %H:%M:%S UTC");
+        let source = plain(&sighting.source, 60);
+        lines.push(match (sighting.state_at_feed(), sighting.words()) {
+            (Some(state), _) => format!("{} at {at}, told by {source}", plain(state, 30)),
+            (None, Some(words)) => format!(
+                "seen again {at} from {source}, count {} ({})",
+                sighting.count,
+                plain(&words, 100)
+            ),
+            (None, None) => format!("seen again {at} from {source}, count {}", sighting.count),
+        });
     }
     if view.row.members > 0 {
         lines.push(format!(

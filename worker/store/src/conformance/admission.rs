@@ -2,7 +2,7 @@
 
 use nightshift_alert::{Content, Indicator, IndicatorKind, Role, Severity};
 use nightshift_engine::{Urgency, Verdict};
-use nightshift_pipeline::{ActKind, Change, SetAside};
+use nightshift_pipeline::{ActKind, CaseStatus, Change, SetAside};
 
 use super::*;
 
@@ -242,7 +242,23 @@ async fn a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside(fixture: Fi
         Admission::Revision(id.clone(), Change::State)
     );
     let active = fixture.take(arrival(30, |_| {})).await;
-    assert_eq!(active.admission, Admission::Sighting(id, Seen::Same));
+    assert_eq!(
+        active.admission,
+        Admission::Sighting(id.clone(), Seen::Same)
+    );
+    let passed = fixture.take(arrival(40, |alert| alert.state.passed = true));
+    let at_feed = Seen::AtFeed(SetAside::Passed);
+    assert_eq!(
+        passed.await.admission,
+        Admission::Sighting(id.clone(), at_feed)
+    );
+    let view = fixture.store.view(&id.0).await.unwrap();
+    let states = view
+        .sightings
+        .iter()
+        .filter_map(|sighting| sighting.state_at_feed());
+    assert_eq!(states.collect::<Vec<_>>(), ["passed", "archived"]);
+    assert_eq!(view.row.status, CaseStatus::Queued, "it closes no case");
 }
 
 async fn a_storm_is_one_case_with_members(fixture: Fixture) {

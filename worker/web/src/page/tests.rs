@@ -55,7 +55,7 @@ async fn a_case_page_says_all_that_the_report_says() {
             "T1496 Resource Hijacking",
             "0.0312 USD, 7 model calls",
             "not shown after 3 tries: channel_not_found",
-            "at feed: archived",
+            "archived at its feed",
             "Another miner",
             "href=\"/api/v1/cases/k3f9-x2mq-7d1w\"",
             "href=\"/cases/aaaa-bbbb-cccc\"",

@@ -69,7 +69,7 @@ impl Trace {
                     at: Moment::new(one.at, now),
                     source: Shown::foreign(&one.source, 60),
                     count: one.count,
-                    note: note(one.note.as_deref()),
+                    note: one.words().as_deref().map(Shown::name),
                 })
                 .collect(),
             sightings_all: view.row.sightings,
@@ -100,23 +100,6 @@ impl Trace {
             unreadable: view.unreadable.as_deref().map(Shown::sentence),
         }
     }
-}
-
-/// Why it is but a sighting; the same alert once more needs no words.
-fn note(note: Option<&str>) -> Option<Shown> {
-    let note = note.filter(|note| *note != "same")?;
-    let is_word = |text: &str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
-    };
-    Some(match note.split_once(':').filter(|(why, _)| is_word(why)) {
-        Some((why, which)) => Shown::made(format_args!("{}: {}", words(why), Shown::name(which))),
-        None => words(note),
-    })
-}
-
-fn words(word: &str) -> Shown {
-    Shown::name(&word.replace('_', " "))
 }
 
 fn delivery(row: &DeliveryRow, links: &DeliveryLinks) -> Delivery {
