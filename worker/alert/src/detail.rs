@@ -95,6 +95,8 @@ detail_kinds! {
     HttpRequest = "http_request",
     /// DNS query as it was asked.
     DnsQuery = "dns_query",
+    /// Query of a database as it was run.
+    DatabaseQuery = "database_query",
     /// Kind of log-on or of authentication, e.g. `network`, `RDP`, `NTLM`, `RC4_HMAC`.
     LogonType = "logon_type",
     /// Result of a log-on or of multi-factor authentication.

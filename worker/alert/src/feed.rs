@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub(crate) use draft::Draft;
 pub use generic::{FIELDS, GenericFeed};
-pub(crate) use node::Node;
+pub(crate) use node::{Node, is_same_key};
 
 use crate::envelope::describe;
 use crate::{ReadError, ReadOptions};

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::feed::is_same_key;
+
 /// Where lists stand.
 pub(super) enum Key {
     /// The value itself is the list.
@@ -10,7 +12,7 @@ pub(super) enum Key {
     Under(Vec<String>),
 }
 
-/// What the APIs that list findings write beside them, in lower case.
+/// What the APIs that list findings write beside them, in any case and with or without `_`.
 const BESIDE: [&str; 8] = [
     "nexttoken",
     "nextpagetoken",
@@ -37,7 +39,7 @@ pub(super) fn elements(value: &Value) -> Option<Key> {
     };
     let is_bare = || {
         map.keys()
-            .all(|key| is_list(key) || BESIDE.iter().any(|known| key.eq_ignore_ascii_case(known)))
+            .all(|key| is_list(key) || BESIDE.iter().any(|known| is_same_key(key, known)))
     };
     let lists = map.iter().filter_map(|(key, inner)| {
         (is_list(key) && (inner.is_array() || inner.is_null())).then_some(key)
@@ -50,7 +52,7 @@ pub(super) fn elements(value: &Value) -> Option<Key> {
 }
 
 fn is_list(key: &str) -> bool {
-    key.eq_ignore_ascii_case("findings") || key.eq_ignore_ascii_case("listFindingsResults")
+    is_same_key(key, "findings") || is_same_key(key, "listFindingsResults")
 }
 
 /// The elements, each with its pointer.

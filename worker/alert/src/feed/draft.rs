@@ -209,6 +209,14 @@ impl Draft {
             .any(|(its, known, _)| (*its, *known) == (role, kind))
     }
 
+    /// Whether this value plays this part.
+    pub(crate) fn plays(&self, kind: IndicatorKind, role: Role, text: &str) -> bool {
+        Indicator::parse(kind, text, role).is_some_and(|found| {
+            self.indicators
+                .contains(&(found.role, found.kind, found.value))
+        })
+    }
+
     /// Adds a detail, if something stands there; numbers and booleans are written as text.
     pub(crate) fn add_detail(&mut self, kind: DetailKind, node: Node<'_>) {
         self.add_detail_about(kind, node, None);

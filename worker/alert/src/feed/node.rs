@@ -19,7 +19,7 @@ impl<'a> Node<'a> {
         self.0
     }
 
-    /// The child of this name, in any case; an exact spelling wins.
+    /// The child of this name, in any case and with or without `_` between words; an exact spelling wins.
     pub(crate) fn at(self, key: &str) -> Self {
         let Some(Value::Object(map)) = self.0 else {
             return Self(None);
@@ -27,7 +27,7 @@ impl<'a> Node<'a> {
         let exact = map.get(key).filter(|value| !value.is_null());
         Self(exact.or_else(|| {
             map.iter()
-                .find(|(name, value)| name.eq_ignore_ascii_case(key) && !value.is_null())
+                .find(|(name, value)| is_same_key(name, key) && !value.is_null())
                 .map(|(_, value)| value)
         }))
     }
@@ -141,6 +141,16 @@ impl<'a> Node<'a> {
     }
 }
 
+/// Whether two keys differ in nothing but case and `_`: `resourceName`, `ResourceName` and `resource_name`.
+pub(crate) fn is_same_key(one: &str, other: &str) -> bool {
+    fn letters(key: &str) -> impl Iterator<Item = u8> + '_ {
+        key.bytes()
+            .filter(|byte| *byte != b'_')
+            .map(|byte| byte.to_ascii_lowercase())
+    }
+    letters(one).eq(letters(other))
+}
+
 fn written_time(text: &str) -> Option<DateTime<Utc>> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Some(time.to_utc());
@@ -199,6 +209,18 @@ mod tests {
         assert_eq!(node.path("service/count").count(), Some(6));
         assert!(!node.path("service/action").exists());
         assert!(!node.path("service/action/api").exists());
+    }
+
+    #[test]
+    fn keys_of_snake_and_camel_case_are_one() {
+        let value = json!({"resource_name": "r", "Process_Args": ["a"], "type_": "t", "project_id": 1, "projectId": 2});
+        let node = Node::of(&value);
+        assert_eq!(node.at("resourceName").str(), Some("r"));
+        assert_eq!(node.at("processArgs").items().count(), 1);
+        assert_eq!(node.at("type").str(), Some("t"));
+        assert_eq!(node.at("projectId").count(), Some(2));
+        assert_eq!(node.at("project_id").count(), Some(1));
+        assert!(!node.at("resource").exists());
     }
 
     #[test]

@@ -2,18 +2,23 @@
 //!
 //! <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.findings>. The key is
 //! the finding's own id and the project of its resource: v2 puts `/locations/…` into the name, and a listing by project
-//! names another parent, but both of these stay.
+//! names another parent, but both of these stay. Google Security Operations has `findings` for `finding`, snake case, and
+//! `sourceProperties` beside them: <https://cloud.google.com/chronicle/docs/ingestion/default-parsers/collect-security-command-center-findings>.
 
+mod access;
+mod connection;
 mod entities;
+mod fields;
+mod kubernetes;
+mod place;
+mod properties;
+mod records;
 mod resource_name;
 mod techniques;
 
-use std::collections::BTreeMap;
-
 use super::{Draft, Node};
 use crate::envelope::describe;
-use crate::{Class, IndicatorKind, Provider, ReadError, Role, Severity, Technique};
-use resource_name::ResourceName;
+use crate::{Class, DetailKind, Outcome, ReadError, Severity};
 
 pub(super) fn recognises(node: Node<'_>) -> bool {
     let is_finding = |finding: Node<'_>| {
@@ -28,19 +33,28 @@ pub(super) fn recognises(node: Node<'_>) -> bool {
                 && finding.at("resourceName").exists()
                 && finding.at("parent").exists())
     };
-    is_finding(node.at("finding")) || is_finding(node)
+    wrapped(node).is_some_and(|(_, finding)| is_finding(finding)) || is_finding(node)
+}
+
+/// The finding beside its resource, and the key that it stands under.
+fn wrapped(node: Node<'_>) -> Option<(&'static str, Node<'_>)> {
+    ["finding", "findings"]
+        .into_iter()
+        .map(|key| (key, node.at(key)))
+        .find(|(_, finding)| finding.is_object())
 }
 
 pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
-    let is_bare = !node.at("finding").is_object();
-    let finding = if is_bare { node } else { node.at("finding") };
-    let resource = if is_bare {
-        Node::of(&serde_json::Value::Null)
-    } else {
-        node.at("resource")
+    let nothing = Node::of(&serde_json::Value::Null);
+    let (prefix, finding, resource) = match wrapped(node) {
+        Some((key, finding)) => (format!("/{key}"), finding, node.at("resource")),
+        None => (String::new(), node, nothing),
     };
-    let prefix = if is_bare { "" } else { "/finding" };
-
+    let source = match finding.at("sourceProperties") {
+        own if own.exists() => own,
+        _ => node.at("sourceProperties"),
+    };
+    let prefix = prefix.as_str();
     let name = finding
         .at("name")
         .str()
@@ -66,22 +80,34 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
         )
     })?;
 
-    let mut draft = Draft::new("scc", "scc", id, &category);
-    draft.provider = match resource.at("cloudProvider").str() {
-        Some("AMAZON_WEB_SERVICES") => Provider::Aws,
-        Some("MICROSOFT_AZURE") => Provider::Azure,
-        _ => Provider::Gcp,
-    };
-    heading(&mut draft, finding, &category);
-    state(&mut draft, finding);
-    place(&mut draft, finding, resource);
-    if draft.key_account.is_empty() {
-        draft.key_account = name.and_then(parent).unwrap_or_default();
+    let mut draft = Draft::new("scc", "scc", id, without_random_tail(&category));
+    draft.finding_id = name.map(str::to_owned);
+    heading(&mut draft, finding, source, &category);
+    state(&mut draft, finding, source);
+    place::read(&mut draft, finding, source, resource);
+    techniques::read(&mut draft, finding, source);
+    access::read(&mut draft, finding.at("access"));
+    access::data_events(&mut draft, finding);
+    for connection in finding.at("connections").items() {
+        connection::read(&mut draft, connection);
     }
-    techniques_of(&mut draft, finding);
+    properties::read(&mut draft, source);
+    records::read(&mut draft, finding);
     entities::read(&mut draft, finding);
+    kubernetes::read(&mut draft, finding.at("kubernetes"));
+    for indicator in [finding.at("indicator"), source.at("properties")] {
+        entities::indicators(&mut draft, indicator);
+    }
+    access::status(&mut draft, finding.path("status/code"));
+    access::job_state(&mut draft, finding.path("job/state"));
+    if category == LOGIN_BLOCKED {
+        draft.outcome = Some(Outcome::Blocked);
+    }
     Ok(draft)
 }
+
+/// The category of log-ins that were stopped, which no field tells.
+const LOGIN_BLOCKED: &str = "Initial Access: Suspicious Login Blocked";
 
 fn field(prefix: &str, key: &str, expected: &str, found: Node<'_>) -> ReadError {
     ReadError::Field {
@@ -92,14 +118,31 @@ fn field(prefix: &str, key: &str, expected: &str, found: Node<'_>) -> ReadError 
     }
 }
 
-fn heading(draft: &mut Draft, finding: Node<'_>, category: &str) {
+fn heading(draft: &mut Draft, finding: Node<'_>, source: Node<'_>, category: &str) {
     draft.title = category.to_owned();
-    draft.description = finding.at("description").text().unwrap_or_default();
-    draft.class_sent = finding.at("findingClass").text();
-    draft.class = class(draft.class_sent.as_deref());
-    draft.severity_sent = finding.at("severity").text().unwrap_or_default();
-    draft.severity = severity(&draft.severity_sent);
-    draft.action = finding.path("access/methodName").text();
+    let description = ["description", "explanation", "summaryMessage"];
+    draft.description = [finding.at("description")]
+        .into_iter()
+        .chain(description.map(|key| source.at(key)))
+        .find_map(Node::text)
+        .unwrap_or_default();
+    draft.remediation = [finding.at("nextSteps"), source.at("recommendation")]
+        .into_iter()
+        .find_map(Node::text);
+    draft.class_sent = word(finding.at("findingClass"), &CLASSES);
+    draft.class = class(draft.class_sent.as_deref(), finding.at("parentDisplayName"));
+    if draft.class == Class::Posture {
+        let control = draft.kind.clone();
+        draft.add_detail_text(DetailKind::Control, &control, None);
+    }
+    draft.severity_sent = word(finding.at("severity"), &SEVERITIES).unwrap_or_default();
+    draft.severity = severity(&draft.severity_sent)
+        .or_else(|| severity(source.at("detectionPriority").str()?))
+        .unwrap_or(Severity::Medium);
+    times(draft, finding);
+}
+
+fn times(draft: &mut Draft, finding: Node<'_>) {
     draft.times.created = finding.at("createTime").time();
     draft.times.updated = finding
         .at("updateTime")
@@ -113,145 +156,91 @@ fn heading(draft: &mut Draft, finding: Node<'_>, category: &str) {
     draft.seen(finding.at(first), finding.at("eventTime"));
 }
 
-/// Class by SCC's finding class; a finding without one is a detection.
+/// Words of the API by their numbers, which some clients write instead.
+///
+/// <https://cloud.google.com/security-command-center/docs/reference/rpc/google.cloud.securitycenter.v2#finding>
+const CLASSES: [&str; 10] = [
+    "FINDING_CLASS_UNSPECIFIED",
+    "THREAT",
+    "VULNERABILITY",
+    "MISCONFIGURATION",
+    "OBSERVATION",
+    "SCC_ERROR",
+    "POSTURE_VIOLATION",
+    "TOXIC_COMBINATION",
+    "SENSITIVE_DATA_RISK",
+    "CHOKEPOINT",
+];
+const SEVERITIES: [&str; 5] = ["SEVERITY_UNSPECIFIED", "CRITICAL", "HIGH", "MEDIUM", "LOW"];
+const STATES: [&str; 3] = ["STATE_UNSPECIFIED", "ACTIVE", "INACTIVE"];
+const MUTES: [&str; 5] = ["MUTE_UNSPECIFIED", "MUTED", "UNMUTED", "", "UNDEFINED"];
+
+/// A word, or the word that its number stands for.
+fn word(node: Node<'_>, words: &[&str]) -> Option<String> {
+    let by_number = node.value().and_then(serde_json::Value::as_u64);
+    let word = by_number.and_then(|number| words.get(usize::try_from(number).ok()?));
+    word.map(|word| (*word).to_owned()).or_else(|| node.text())
+}
+
+/// Class by SCC's finding class; a finding without one is a detection, unless its detector makes none.
 ///
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/FindingClass>
-fn class(word: Option<&str>) -> Class {
+fn class(word: Option<&str>, detector: Node<'_>) -> Class {
     match word.map(str::to_ascii_uppercase).as_deref() {
-        None | Some("THREAT" | "TOXIC_COMBINATION" | "FINDING_CLASS_UNSPECIFIED") => Class::Threat,
+        Some("THREAT" | "TOXIC_COMBINATION") => Class::Threat,
         Some("VULNERABILITY") => Class::Vulnerability,
         Some("MISCONFIGURATION" | "POSTURE_VIOLATION" | "CHOKEPOINT") => Class::Posture,
         Some("SENSITIVE_DATA_RISK") => Class::SensitiveData,
+        None | Some("FINDING_CLASS_UNSPECIFIED") => match detector.str() {
+            Some("Security Health Analytics" | "Security Posture") => Class::Posture,
+            Some("Web Security Scanner") => Class::Vulnerability,
+            _ => Class::Threat,
+        },
         Some(_) => Class::Other,
     }
 }
 
-/// Severity by name; one that is not told counts as medium, so that it is looked at.
-fn severity(word: &str) -> Severity {
-    match word.to_ascii_uppercase().as_str() {
-        "CRITICAL" => Severity::Critical,
-        "HIGH" => Severity::High,
-        "LOW" => Severity::Low,
-        _ => Severity::Medium,
+/// Severity by name; none for one that is not told.
+fn severity(word: &str) -> Option<Severity> {
+    word.parse().ok()
+}
+
+/// A category without what differs from finding to finding: a UUID, a digest or a long number at its end.
+fn without_random_tail(category: &str) -> &str {
+    const SEPARATORS: [char; 8] = [' ', '-', '_', ':', '/', '.', '#', '('];
+    let text = category.trim().trim_end_matches(')');
+    let uuid = text
+        .len()
+        .checked_sub(36)
+        .and_then(|at| text.split_at_checked(at));
+    let (head, tail) = match uuid {
+        Some((head, tail)) if tail.matches('-').count() == 4 => (head, tail),
+        _ => text
+            .rfind(SEPARATORS)
+            .and_then(|at| text.split_at_checked(at + 1))
+            .unwrap_or((text, "")),
+    };
+    let digits = tail.bytes().filter(u8::is_ascii_digit).count();
+    let letters = tail.bytes().filter(u8::is_ascii_hexdigit).count() - digits;
+    let is_hex = tail.len() == digits + letters + tail.matches('-').count();
+    let is_random =
+        is_hex && digits > 0 && (digits + letters >= 16 || letters == 0 && digits >= 10);
+    let head = head.trim_end_matches(SEPARATORS);
+    if is_random && !head.is_empty() {
+        head
+    } else {
+        category.trim()
     }
 }
 
-fn state(draft: &mut Draft, finding: Node<'_>) {
-    draft.state.inactive = finding.at("state").is("INACTIVE");
-    draft.state.suppressed = finding.at("mute").is("MUTED");
+fn state(draft: &mut Draft, finding: Node<'_>, source: Node<'_>) {
+    let is = |key: &str, words: &[&str], wanted: &str| {
+        word(finding.at(key), words).is_some_and(|word| word.eq_ignore_ascii_case(wanted))
+    };
+    draft.state.inactive = is("state", &STATES, "INACTIVE");
+    draft.state.suppressed = is("mute", &MUTES, "MUTED");
     let marks = finding.path("securityMarks/marks");
     draft.state.sample = finding.at("sample").is_true()
         || marks.at("sample").is_true()
-        || finding.path("sourceProperties/sample").is_true();
-}
-
-/// Project, zone and the main resource.
-fn place(draft: &mut Draft, finding: Node<'_>, resource: Node<'_>) {
-    let full = finding
-        .at("resourceName")
-        .str()
-        .or(resource.at("name").str())
-        .unwrap_or_default();
-    let parsed = ResourceName::parse(full);
-    let metadata = resource.at("gcpMetadata");
-    draft.account = project(parsed.project, finding, resource)
-        .or_else(|| resource.path("awsMetadata/account/id").text());
-    draft.account_name = resource
-        .at("projectDisplayName")
-        .text()
-        .or_else(|| metadata.at("projectDisplayName").text());
-    // Only what both API versions tell alike: the resource's own name.
-    draft.key_account = parsed.project.map(str::to_owned).unwrap_or_default();
-    draft.region = parsed
-        .place
-        .map(str::to_owned)
-        .or_else(|| resource.at("location").text());
-    if full.is_empty() {
-        return;
-    }
-    let display = resource.at("displayName").str().or(parsed.name);
-    draft.add_resource(
-        resource.at("type").str().unwrap_or(parsed.kind),
-        full,
-        display,
-        BTreeMap::new(),
-    );
-    draft.add_text(IndicatorKind::Arn, Role::Target, full);
-    if let (Some(kind), Some(name)) = (parsed.indicator, parsed.name) {
-        draft.add_text(kind, Role::Target, name);
-    }
-}
-
-/// The project's id, by which it is routed and asked about: as the resource's name has it, unless that has the number, as
-/// Event Threat Detection writes it; else as the notification tells it (`projectDisplayName` is the id, see
-/// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/GcpMetadata>); else the number.
-fn project(named: Option<&str>, finding: Node<'_>, resource: Node<'_>) -> Option<String> {
-    let metadata = resource.at("gcpMetadata");
-    let properties = finding.path("sourceProperties/properties");
-    let told = [
-        resource.at("projectDisplayName"),
-        metadata.at("projectDisplayName"),
-        properties.at("project_id"),
-        properties.at("projectId"),
-        resource.at("project"),
-        metadata.at("project"),
-    ];
-    let mut told = told
-        .iter()
-        .filter_map(|node| node.str()?.rsplit('/').next());
-    let is_number = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
-    named
-        .filter(|named| !is_number(named))
-        .or_else(|| told.clone().find(|text| is_project_id(text)))
-        .or(named)
-        .or_else(|| told.next())
-        .map(str::to_owned)
-}
-
-/// <https://cloud.google.com/resource-manager/docs/creating-managing-projects#before_you_begin>
-fn is_project_id(text: &str) -> bool {
-    (6..=30).contains(&text.len())
-        && text.starts_with(|first: char| first.is_ascii_lowercase())
-        && !text.ends_with('-')
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-}
-
-/// `organizations/1/…` is `1`.
-fn parent(name: &str) -> Option<String> {
-    let mut segments = name.split('/');
-    segments.next()?;
-    segments.next().map(str::to_owned)
-}
-
-fn techniques_of(draft: &mut Draft, finding: Node<'_>) {
-    let attack = finding.at("mitreAttack");
-    let names = attack
-        .at("primaryTechniques")
-        .items()
-        .chain(attack.at("additionalTechniques").items());
-    let rule = finding.path("sourceProperties/detectionCategory/technique");
-    for name in names.chain(rule.items()).filter_map(Node::str) {
-        draft.techniques.extend(techniques::by_name(name));
-    }
-    // `https://attack.mitre.org/techniques/T1078/004/`
-    for uri in finding
-        .path("sourceProperties/contextUris/mitreUri")
-        .items()
-    {
-        let path = uri
-            .at("url")
-            .str()
-            .and_then(|url| url.split_once("/techniques/"));
-        let Some((_, path)) = path else { continue };
-        let id = path.trim_end_matches('/').replace('/', ".");
-        let known = draft.techniques.iter().any(|technique| technique.id == id);
-        if !known && id.starts_with('T') && id.len() <= 9 {
-            draft.techniques.insert(Technique {
-                id,
-                name: uri.at("displayName").text(),
-            });
-        }
-    }
+        || source.at("sample").is_true();
 }

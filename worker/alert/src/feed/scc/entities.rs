@@ -1,99 +1,55 @@
-//! What an SCC finding names: callers, connections, processes, files, containers, identities.
-//!
-//! The caller is the actor, and so is who came from outside; addresses that the resource talked to are remotes; the rest is
-//! related.
+//! What an SCC finding names beside who acted: processes, files, containers, databases, policies.
 
 use super::super::{Draft, Node};
-use crate::{IndicatorKind, Role, is_public};
+use super::fields::{each, filled, member};
+use super::place::is_other_account;
+use super::resource_name::ResourceName;
+use crate::{DetailKind, IndicatorKind, Role};
 
 pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
-    access(draft, finding.at("access"));
-    network(draft, finding);
-    for process in finding.at("processes").items() {
-        read_process(draft, process);
+    let processes = finding.at("processes");
+    for process in processes.items() {
+        read_process(draft, process, processes);
     }
     for file in finding.at("files").items() {
         read_file(draft, file);
     }
-    containers(draft, finding);
+    for container in finding.at("containers").items() {
+        read_container(draft, container);
+    }
     database(draft, finding.at("database"));
     exfiltration(draft, finding.at("exfiltration"));
-    draft.add(
-        IndicatorKind::Cve,
-        Role::Related,
-        finding.path("vulnerability/cve/id"),
-    );
     for binding in finding.at("iamBindings").items() {
-        member(draft, Role::Related, binding.at("member"));
+        iam_binding(draft, binding);
     }
-    properties(draft, finding.at("sourceProperties"));
-}
-
-fn access(draft: &mut Draft, access: Node<'_>) {
-    draft.add(IndicatorKind::Ip, Role::Actor, access.at("callerIp"));
-    // The subject says the same again: `user:…`, or for Kubernetes and federation a longer form.
-    let principal = ["principalEmail", "userName"]
-        .iter()
-        .find(|key| access.at(key).exists());
-    match principal {
-        Some(key) => draft.add(IndicatorKind::Principal, Role::Actor, access.at(key)),
-        None => member(draft, Role::Actor, access.at("principalSubject")),
+    for signature in finding.path("indicator/signatures").items() {
+        read_signature(draft, signature);
     }
-    draft.add(
-        IndicatorKind::Arn,
-        Role::Related,
-        access.at("serviceAccountKeyName"),
-    );
-    for delegation in access.at("serviceAccountDelegationInfo").items() {
-        member(draft, Role::Related, delegation.at("principalEmail"));
-        member(draft, Role::Related, delegation.at("principalSubject"));
+    package(draft, finding.at("vulnerability"));
+    ip_rules(draft, finding.at("ipRules"));
+    for compliance in finding.at("compliances").items() {
+        controls(draft, compliance);
     }
 }
 
-/// `user:a@b.c` and `serviceAccount:a@b.c` are `a@b.c`.
-fn member(draft: &mut Draft, role: Role, node: Node<'_>) {
-    let Some(text) = node.str() else { return };
-    let plain = ["user:", "serviceAccount:", "group:"]
-        .iter()
-        .find_map(|prefix| text.strip_prefix(prefix))
-        .unwrap_or(text);
-    draft.add_text(IndicatorKind::Principal, role, plain);
-}
-
-fn network(draft: &mut Draft, finding: Node<'_>) {
-    let caller = finding.path("access/callerIp").str();
-    let mut actors: Vec<&str> = caller.into_iter().collect();
-    for connection in finding.at("connections").items() {
-        let (source, destination) = (connection.at("sourceIp"), connection.at("destinationIp"));
-        if is_from_outside(source, destination) {
-            draft.add(IndicatorKind::Ip, Role::Actor, source);
-            draft.add_address(destination);
-            actors.extend(source.str());
-        } else {
-            draft.add(IndicatorKind::Ip, Role::Remote, destination);
-            draft.add(IndicatorKind::Ip, Role::Related, source);
+/// Addresses, domains and URLs that the finding has for indicators: far ends, unless it told that they acted.
+pub(super) fn indicators(draft: &mut Draft, indicator: Node<'_>) {
+    for (path, kind) in [
+        ("ipAddresses", IndicatorKind::Ip),
+        ("ips", IndicatorKind::Ip),
+        ("domains", IndicatorKind::Domain),
+        ("uris", IndicatorKind::Url),
+        ("urls", IndicatorKind::Url),
+    ] {
+        for value in indicator.at(path).items().filter_map(Node::str) {
+            if !draft.plays(kind, Role::Actor, value) {
+                draft.add_text(kind, Role::Remote, value);
+            }
         }
     }
-    let indicator = finding.at("indicator");
-    let addresses = indicator.at("ipAddresses").items();
-    for ip in addresses.filter(|ip| ip.str().is_none_or(|ip| !actors.contains(&ip))) {
-        draft.add(IndicatorKind::Ip, Role::Remote, ip);
-    }
-    for domain in indicator.at("domains").items() {
-        draft.add(IndicatorKind::Domain, Role::Remote, domain);
-    }
-    for uri in indicator.at("uris").items() {
-        draft.add(IndicatorKind::Url, Role::Remote, uri);
-    }
 }
 
-/// Whether somebody from the internet came to an address of a network of ours.
-fn is_from_outside(source: Node<'_>, destination: Node<'_>) -> bool {
-    let met_there = |end: Node<'_>| end.str()?.parse().ok().map(is_public);
-    met_there(source) == Some(true) && met_there(destination) == Some(false)
-}
-
-fn read_process(draft: &mut Draft, process: Node<'_>) {
+fn read_process(draft: &mut Draft, process: Node<'_>, all: Node<'_>) {
     draft.add(IndicatorKind::Process, Role::Related, process.at("name"));
     for file in process
         .at("binary")
@@ -107,49 +63,86 @@ fn read_process(draft: &mut Draft, process: Node<'_>) {
     for text in process.at("args").items().filter_map(Node::str) {
         draft.add_from_text(text);
     }
+    each(process, "envVariables/val", &mut |value| {
+        if let Some(text) = value.str() {
+            draft.add_from_text(text);
+        }
+    });
+    let name = process.at("name").str();
+    if let Some(line) = command_line(process) {
+        draft.add_detail_text(DetailKind::CommandLine, &line, name);
+    }
+    let Some(parent_pid) = filled(process.at("parentPid")) else {
+        return;
+    };
+    let parent = all
+        .items()
+        .find(|other| other.at("pid").text().as_ref() == Some(&parent_pid));
+    let parent_name = parent.and_then(|parent| program(parent).map(str::to_owned));
+    let parent_name = parent_name.unwrap_or_else(|| format!("pid {parent_pid}"));
+    draft.add_detail_text(DetailKind::ParentProcess, &parent_name, name);
+    if let Some(line) = parent.and_then(command_line) {
+        draft.add_detail_text(DetailKind::ParentCommandLine, &line, name);
+    }
+}
+
+/// The program of a process: its file, else its name.
+fn program(process: Node<'_>) -> Option<&str> {
+    let binary = process.at("binary");
+    let path = binary.at("path").str().or(binary.str());
+    path.or(process.at("name").str())
+}
+
+/// The command line, which begins with the program whether or not the arguments do.
+fn command_line(process: Node<'_>) -> Option<String> {
+    let mut words: Vec<String> = process.at("args").items().filter_map(argument).collect();
+    let first = words.first()?;
+    let base = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    if let Some(program) = program(process).filter(|program| base(program) != base(first)) {
+        words.insert(0, program.to_owned());
+    }
+    Some(words.join(" "))
+}
+
+/// An argument, in quotes where it has white space.
+pub(super) fn argument(node: Node<'_>) -> Option<String> {
+    let text = node.text()?;
+    let has_space = text.contains(char::is_whitespace);
+    Some(if has_space { format!("'{text}'") } else { text })
 }
 
 /// A file as an object of API v1 and v2, or its path alone.
 fn read_file(draft: &mut Draft, file: Node<'_>) {
     draft.add(IndicatorKind::File, Role::Related, file);
     draft.add(IndicatorKind::File, Role::Related, file.at("path"));
+    draft.add(
+        IndicatorKind::File,
+        Role::Related,
+        file.path("diskPath/relativePath"),
+    );
     draft.add(IndicatorKind::Hash, Role::Related, file.at("sha256"));
+    let is_written = file.at("operations").items().any(|operation| {
+        let kind = operation.at("type");
+        kind.is("WRITE") || kind.is("RENAME")
+    });
+    if is_written {
+        draft.add_detail(DetailKind::FileWritten, file.at("path"));
+    }
     if let Some(contents) = file.at("contents").str() {
         draft.add_from_text(contents);
     }
 }
 
-fn containers(draft: &mut Draft, finding: Node<'_>) {
-    let kubernetes = finding.at("kubernetes");
-    let in_pods = kubernetes
-        .at("pods")
-        .items()
-        .flat_map(|pod| pod.at("containers").items());
-    for container in finding.at("containers").items().chain(in_pods) {
-        draft.add(IndicatorKind::Container, Role::Target, container.at("name"));
-        draft.add(IndicatorKind::Image, Role::Related, container.at("uri"));
-        draft.add(IndicatorKind::Image, Role::Related, container.at("imageId"));
-    }
-    for pod in kubernetes.at("pods").items() {
-        if let Some(name) = pod.at("name").str() {
-            let id = pod
-                .at("ns")
-                .str()
-                .map_or_else(|| name.to_owned(), |ns| format!("{ns}/{name}"));
-            draft.add_text(IndicatorKind::Container, Role::Target, &id);
-        }
-    }
-    for binding in kubernetes.at("bindings").items() {
-        for subject in binding.at("subjects").items() {
-            draft.add(IndicatorKind::Principal, Role::Related, subject.at("name"));
-        }
-    }
-    for node in kubernetes.at("nodes").items() {
-        draft.add(IndicatorKind::Arn, Role::Related, node.at("name"));
-    }
+pub(super) fn read_container(draft: &mut Draft, container: Node<'_>) {
+    draft.add(IndicatorKind::Container, Role::Target, container.at("name"));
+    draft.add(IndicatorKind::Image, Role::Related, container.at("uri"));
+    draft.add(IndicatorKind::Image, Role::Related, container.at("imageId"));
 }
 
 fn database(draft: &mut Draft, database: Node<'_>) {
+    if let Some(name) = database.at("name").str() {
+        ResourceName::parse(name).add(draft, Role::Target);
+    }
     draft.add(
         IndicatorKind::Database,
         Role::Target,
@@ -163,60 +156,161 @@ fn database(draft: &mut Draft, database: Node<'_>) {
     for grantee in database.at("grantees").items() {
         draft.add(IndicatorKind::Principal, Role::Related, grantee);
     }
+    query(draft, database.at("query"));
 }
 
+/// A query of a database.
+pub(super) fn query(draft: &mut Draft, query: Node<'_>) {
+    draft.add_detail(DetailKind::DatabaseQuery, query);
+    if let Some(text) = query.str() {
+        draft.add_from_text(text);
+    }
+}
+
+/// What was taken is the target; where it went is the far end.
 fn exfiltration(draft: &mut Draft, exfiltration: Node<'_>) {
-    for source in exfiltration.at("sources").items() {
-        draft.add(IndicatorKind::Arn, Role::Related, source.at("name"));
+    for (key, role) in [("sources", Role::Target), ("targets", Role::Remote)] {
+        for end in exfiltration.at(key).items() {
+            let name = end.at("name");
+            data_end(draft, role, name);
+            for component in end.at("components").items().filter_map(Node::str) {
+                let written = format!("part of the data: {component}");
+                draft.add_detail_text(DetailKind::Trait, &written, name.str());
+            }
+        }
     }
-    for target in exfiltration.at("targets").items() {
-        draft.add(IndicatorKind::Arn, Role::Remote, target.at("name"));
+    if let Some(bytes) = filled(exfiltration.at("totalExfiltratedBytes")) {
+        draft.add_detail_text(DetailKind::Bytes, &bytes, None);
     }
 }
 
-/// `sourceProperties.properties`: free, but these names recur.
-fn properties(draft: &mut Draft, source: Node<'_>) {
-    let properties = source.at("properties");
-    draft.add(
-        IndicatorKind::Process,
-        Role::Related,
-        properties.at("process_name"),
-    );
-    draft.add(
-        IndicatorKind::Instance,
-        Role::Related,
-        properties.at("instance_id"),
-    );
-    draft.add(
-        IndicatorKind::Wallet,
-        Role::Related,
-        properties.at("wallet_address"),
-    );
-    if let Some(pool) = properties.at("mining_pool").str() {
-        draft.add_host(Role::Remote, pool);
+/// Adds a resource that data came from or went to; where it went to may be another account.
+pub(super) fn data_end(draft: &mut Draft, role: Role, name: Node<'_>) {
+    let Some(full) = name.str() else { return };
+    let parsed = ResourceName::parse(full);
+    parsed.add(draft, role);
+    if role != Role::Remote {
+        return;
     }
-    for key in ["ips", "domains", "urls"] {
-        let kind = match key {
-            "ips" => IndicatorKind::Ip,
-            "domains" => IndicatorKind::Domain,
-            _ => IndicatorKind::Url,
+    if !draft.plays(IndicatorKind::Arn, role, parsed.id) {
+        draft.add_detail_text(DetailKind::Trait, &format!("data went to {full}"), None);
+    }
+    if let Some(other) = parsed.account {
+        other_account(draft, other, full);
+    }
+}
+
+/// Tells the account at the far end, where it is not ours.
+pub(super) fn other_account(draft: &mut Draft, other: &str, about: &str) {
+    if is_other_account(draft.account.as_deref(), other) {
+        draft.add_detail_text(DetailKind::OtherAccount, other, Some(about));
+    }
+}
+
+/// Who was given a role, or lost it.
+pub(super) fn iam_binding(draft: &mut Draft, binding: Node<'_>) {
+    let who = member(draft, Role::Related, binding.at("member"));
+    let Some(role) = binding.at("role").str() else {
+        return;
+    };
+    if binding.at("action").is("REMOVE") {
+        draft.add_detail_text(DetailKind::Permission, &format!("{role} (removed)"), who);
+    } else {
+        draft.add_detail_text(DetailKind::Permission, role, who);
+    }
+}
+
+/// What matched in memory or in a file.
+///
+/// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/Indicator#ProcessSignature>
+fn read_signature(draft: &mut Draft, signature: Node<'_>) {
+    let memory = signature.at("memoryHashSignature");
+    let family = memory.at("binaryFamily");
+    draft.add_detail(DetailKind::ThreatName, family);
+    draft.add_detail(
+        DetailKind::Signature,
+        signature.path("yaraRuleSignature/yaraRule"),
+    );
+    draft.add_detail(DetailKind::Signature, signature.at("signature"));
+    let family = family.str().unwrap_or("memory hash");
+    if memory.exists() && !memory.at("detections").exists() {
+        draft.add_detail_text(DetailKind::Signature, family, None);
+    }
+    for detection in memory.at("detections").items() {
+        let binary = detection.at("binary").str().unwrap_or("a binary");
+        let pages = detection.at("percentPagesMatched").text();
+        let pages = pages.map_or_else(String::new, |share| format!(", pages matched: {share}"));
+        let written = format!("{family} in memory: {binary}{pages}");
+        draft.add_detail_text(DetailKind::Signature, &written, None);
+    }
+}
+
+/// The package that is vulnerable, and the version of it that is not.
+fn package(draft: &mut Draft, vulnerability: Node<'_>) {
+    let name = |package: Node<'_>| package.at("packageName").str().map(str::to_owned);
+    for package in vulnerability.at("offendingPackage").items() {
+        let Some(name) = name(package).or_else(|| package.at("cpeUri").text()) else {
+            continue;
         };
-        for value in properties.at(key).items() {
-            draft.add(kind, Role::Remote, value);
+        let version = package.at("packageVersion").str().unwrap_or_default();
+        draft.add_detail_text(DetailKind::Package, &format!("{name} {version}"), None);
+    }
+    for package in vulnerability.at("fixedPackage").items() {
+        let about = name(package);
+        draft.add_detail_about(
+            DetailKind::FixedVersion,
+            package.at("packageVersion"),
+            about.as_deref(),
+        );
+    }
+}
+
+/// What a firewall rule lets in or out.
+fn ip_rules(draft: &mut Draft, rules: Node<'_>) {
+    let direction = match rules.at("direction").str() {
+        Some("INGRESS") => "inbound",
+        Some("EGRESS") => "outbound",
+        _ => "",
+    };
+    draft.add_detail_text(DetailKind::Direction, direction, None);
+    for (key, words) in [
+        ("sourceIpRanges", "from "),
+        ("destinationIpRanges", "to "),
+        ("exposedServices", ""),
+    ] {
+        for text in rules.at(key).items().filter_map(Node::str) {
+            draft.add_detail_text(DetailKind::Exposure, &format!("{words}{text}"), None);
         }
     }
-    // Of "Brute Force: SSH". Who fails to log in may type any name.
-    for attempt in properties.at("attempts").items() {
-        let role = match attempt.at("authResult").is("SUCCESS") {
-            true => Role::Actor,
-            false => Role::Related,
-        };
-        draft.add(IndicatorKind::Ip, Role::Actor, attempt.at("sourceIp"));
-        draft.add(IndicatorKind::Principal, role, attempt.at("username"));
+    for key in ["allowed", "denied"] {
+        each(rules.at(key), "ipRules", &mut |rule| {
+            let protocol = rule.at("protocol").str().unwrap_or("any protocol");
+            let ports: Vec<String> = rule.at("portRanges").items().filter_map(ports).collect();
+            let ports = ports.join(", ");
+            let written = format!("{key}: {protocol} {ports}");
+            draft.add_detail_text(DetailKind::Exposure, &written, None);
+        });
     }
-    for key in ["command_line", "commandLine"] {
-        if let Some(text) = properties.at(key).str() {
-            draft.add_from_text(text);
-        }
+}
+
+fn ports(range: Node<'_>) -> Option<String> {
+    let (min, max) = (range.at("min").text()?, range.at("max").text());
+    Some(match max {
+        Some(max) if max != min => format!("{min}-{max}"),
+        _ => min,
+    })
+}
+
+/// Controls of a standard.
+pub(super) fn controls(draft: &mut Draft, compliance: Node<'_>) {
+    let standard = compliance.at("standard").str().unwrap_or_default();
+    let version = compliance.at("version").text().unwrap_or_default();
+    for id in compliance.at("ids").items().filter_map(Node::text) {
+        let written = [standard, &version, &id];
+        let written: Vec<&str> = written
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect();
+        draft.add_detail_text(DetailKind::Control, &written.join(" "), None);
     }
 }

@@ -1,14 +1,22 @@
-//! Google's full resource names: `//compute.googleapis.com/projects/p/zones/z/instances/i`.
+//! Full resource names: `//compute.googleapis.com/projects/p/zones/z/instances/i`, and what stands in their place for
+//! resources of AWS and Azure.
 //!
 //! <https://cloud.google.com/asset-inventory/docs/asset-names>
 
-use crate::IndicatorKind;
+use super::super::Draft;
+use crate::{IndicatorKind, Provider, Role};
 
 /// The parts of a full resource name that we use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ResourceName<'a> {
-    /// Project id, or number where the name has that.
-    pub(super) project: Option<&'a str>,
+    /// The name as the resource's own cloud writes it.
+    pub(super) id: &'a str,
+    /// The resource's cloud.
+    pub(super) provider: Provider,
+    /// Project id, or number where the name has that; AWS account id; Azure subscription id.
+    pub(super) account: Option<&'a str>,
+    /// Organisation or folder, by number, of a resource that is in no project.
+    pub(super) parent: Option<&'a str>,
     /// Zone, region or location.
     pub(super) place: Option<&'a str>,
     /// The last collection: `instances`, `clusters`, …
@@ -21,7 +29,49 @@ pub(super) struct ResourceName<'a> {
 
 impl<'a> ResourceName<'a> {
     pub(super) fn parse(full: &'a str) -> Self {
-        let path = full.trim_start_matches("//");
+        // What follows the host is the name that the resource's own cloud gives it; Google's has none.
+        let id = match full.strip_prefix("//").and_then(|name| name.find('/')) {
+            Some(at) => full.get(at + 2..).unwrap_or(full),
+            None => full,
+        };
+        let arn = id.strip_prefix('/').unwrap_or(id);
+        if let Some(parsed) = Some(arn)
+            .filter(|arn| arn.starts_with("arn:"))
+            .and_then(Self::parse_arn)
+        {
+            return parsed;
+        }
+        if id.starts_with("/subscriptions/") {
+            return Self::parse_path(id, Provider::Azure);
+        }
+        Self::parse_path(full, Provider::Gcp)
+    }
+
+    /// `arn:aws:ec2:eu-west-1:444455556666:instance/i-1`
+    fn parse_arn(arn: &'a str) -> Option<Self> {
+        let mut parts = arn.splitn(6, ':').skip(2);
+        let (service, region, account) = (parts.next()?, parts.next()?, parts.next()?);
+        let rest = parts.next()?;
+        let (kind, name) = match rest.split_once(['/', ':']) {
+            Some((bucket, _)) if service == "s3" => ("bucket", bucket),
+            Some((kind, name)) => (kind, name.rsplit('/').next().unwrap_or(name)),
+            None => (if service == "s3" { "bucket" } else { service }, rest),
+        };
+        let told = |text: &'a str| Some(text).filter(|text| !text.is_empty());
+        Some(Self {
+            id: arn,
+            provider: Provider::Aws,
+            account: told(account),
+            parent: None,
+            place: told(region),
+            kind,
+            name: told(name),
+            indicator: indicator(AWS, service, kind),
+        })
+    }
+
+    fn parse_path(id: &'a str, provider: Provider) -> Self {
+        let path = id.trim_start_matches('/');
         let segments: Vec<&str> = path.split('/').collect();
         let after = |wanted: &[&str]| {
             segments
@@ -37,30 +87,121 @@ impl<'a> ResourceName<'a> {
             2 if service.starts_with("storage.") => "buckets",
             length => segments.get(length - 2).copied().unwrap_or("resource"),
         };
+        let is_azure = provider == Provider::Azure;
+        let service = match after(&["providers"]).filter(|_| is_azure) {
+            Some(provider) => provider,
+            None => service.split('.').next().unwrap_or(service),
+        };
         Self {
-            project: after(&["projects"]),
+            id,
+            provider,
+            account: after(&["projects", "subscriptions"]),
+            parent: after(&["organizations", "folders"]),
             place: after(&["zones", "regions", "locations"]).filter(|place| *place != "global"),
             kind,
             name,
-            indicator: indicator(service, kind),
+            indicator: indicator(if is_azure { AZURE } else { GOOGLE }, service, kind),
+        }
+    }
+
+    /// Adds the resource and its name, where they are indicators, as what plays this part.
+    pub(super) fn add(&self, draft: &mut Draft, role: Role) {
+        draft.add_text(IndicatorKind::Arn, role, self.id);
+        if let (Some(kind), Some(name)) = (self.indicator, self.name) {
+            draft.add_text(kind, role, name);
         }
     }
 }
 
-fn indicator(service: &str, kind: &str) -> Option<IndicatorKind> {
-    Some(match (service.split('.').next()?, kind) {
-        ("compute", "instances") => IndicatorKind::Instance,
-        ("compute", "images") => IndicatorKind::Image,
-        ("storage", _) => IndicatorKind::Bucket,
-        ("container" | "gkehub" | "dataproc", "clusters") => IndicatorKind::Cluster,
-        ("cloudsql" | "sqladmin" | "spanner", "instances") => IndicatorKind::Database,
-        ("bigquery", "datasets" | "tables") => IndicatorKind::Database,
-        ("alloydb", "clusters" | "instances") => IndicatorKind::Database,
-        ("cloudfunctions", "functions") | ("run", "services" | "jobs") => IndicatorKind::Function,
-        ("iam", "serviceAccounts" | "roles") => IndicatorKind::Principal,
-        (_, "pods") => IndicatorKind::Container,
-        _ => return None,
-    })
+/// Service and collection of what kind of indicator; `*` stands for any collection.
+type Kinds = &'static [(&'static str, &'static str, IndicatorKind)];
+
+const GOOGLE: Kinds = &[
+    ("compute", "instances", IndicatorKind::Instance),
+    ("compute", "images", IndicatorKind::Image),
+    ("storage", "*", IndicatorKind::Bucket),
+    ("container", "clusters", IndicatorKind::Cluster),
+    ("gkehub", "clusters", IndicatorKind::Cluster),
+    ("dataproc", "clusters", IndicatorKind::Cluster),
+    ("cloudsql", "instances", IndicatorKind::Database),
+    ("sqladmin", "instances", IndicatorKind::Database),
+    ("spanner", "instances", IndicatorKind::Database),
+    ("bigquery", "datasets", IndicatorKind::Database),
+    ("bigquery", "tables", IndicatorKind::Database),
+    ("alloydb", "clusters", IndicatorKind::Database),
+    ("alloydb", "instances", IndicatorKind::Database),
+    ("cloudfunctions", "functions", IndicatorKind::Function),
+    ("run", "services", IndicatorKind::Function),
+    ("run", "jobs", IndicatorKind::Function),
+    ("iam", "serviceAccounts", IndicatorKind::Principal),
+    ("iam", "roles", IndicatorKind::Principal),
+    ("cloudidentity", "groups", IndicatorKind::Principal),
+];
+
+/// <https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html>
+const AWS: Kinds = &[
+    ("ec2", "instance", IndicatorKind::Instance),
+    ("ec2", "image", IndicatorKind::Image),
+    ("s3", "bucket", IndicatorKind::Bucket),
+    ("eks", "cluster", IndicatorKind::Cluster),
+    ("ecs", "cluster", IndicatorKind::Cluster),
+    ("ecs", "task", IndicatorKind::Container),
+    ("rds", "db", IndicatorKind::Database),
+    ("rds", "cluster", IndicatorKind::Database),
+    ("dynamodb", "table", IndicatorKind::Database),
+    ("lambda", "function", IndicatorKind::Function),
+    ("iam", "user", IndicatorKind::Principal),
+    ("iam", "role", IndicatorKind::Principal),
+];
+
+/// <https://learn.microsoft.com/azure/azure-resource-manager/management/resource-providers-and-types>
+const AZURE: Kinds = &[
+    (
+        "Microsoft.Compute",
+        "virtualMachines",
+        IndicatorKind::Instance,
+    ),
+    (
+        "Microsoft.Compute",
+        "virtualMachineScaleSets",
+        IndicatorKind::Instance,
+    ),
+    ("Microsoft.Compute", "images", IndicatorKind::Image),
+    (
+        "Microsoft.Storage",
+        "storageAccounts",
+        IndicatorKind::Bucket,
+    ),
+    ("Microsoft.Storage", "containers", IndicatorKind::Bucket),
+    (
+        "Microsoft.ContainerService",
+        "managedClusters",
+        IndicatorKind::Cluster,
+    ),
+    ("Microsoft.Sql", "*", IndicatorKind::Database),
+    ("Microsoft.DocumentDB", "*", IndicatorKind::Database),
+    ("Microsoft.DBforPostgreSQL", "*", IndicatorKind::Database),
+    ("Microsoft.DBforMySQL", "*", IndicatorKind::Database),
+    ("Microsoft.Web", "sites", IndicatorKind::Function),
+    (
+        "Microsoft.ManagedIdentity",
+        "userAssignedIdentities",
+        IndicatorKind::Principal,
+    ),
+];
+
+fn indicator(kinds: Kinds, service: &str, kind: &str) -> Option<IndicatorKind> {
+    // Pods stand under whatever serves their cluster.
+    if kind == "pods" {
+        return Some(IndicatorKind::Container);
+    }
+    kinds
+        .iter()
+        .find(|(known, collection, _)| {
+            known.eq_ignore_ascii_case(service)
+                && (*collection == "*" || collection.eq_ignore_ascii_case(kind))
+        })
+        .map(|(_, _, indicator)| *indicator)
 }
 
 #[cfg(test)]
@@ -68,37 +209,94 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_project_place_and_kind() {
-        let parse = |full| {
-            let name = ResourceName::parse(full);
-            (name.project, name.place, name.name, name.indicator)
-        };
-        assert_eq!(
-            parse("//compute.googleapis.com/projects/p1/zones/us-central1-a/instances/web"),
+    fn names_tell_account_place_and_kind() {
+        for (full, account, place, name, indicator) in [
             (
+                "//compute.googleapis.com/projects/p1/zones/us-central1-a/instances/web",
                 Some("p1"),
                 Some("us-central1-a"),
                 Some("web"),
-                Some(IndicatorKind::Instance)
-            )
-        );
-        assert_eq!(
-            parse("//storage.googleapis.com/my-bucket"),
-            (None, None, Some("my-bucket"), Some(IndicatorKind::Bucket))
-        );
-        assert_eq!(
-            parse("//container.googleapis.com/projects/p/locations/eu/clusters/c"),
+                Some(IndicatorKind::Instance),
+            ),
             (
+                "//storage.googleapis.com/my-bucket",
+                None,
+                None,
+                Some("my-bucket"),
+                Some(IndicatorKind::Bucket),
+            ),
+            (
+                "//container.googleapis.com/projects/p/locations/eu/clusters/c",
                 Some("p"),
                 Some("eu"),
                 Some("c"),
-                Some(IndicatorKind::Cluster)
-            )
-        );
-        assert_eq!(
-            parse("//cloudresourcemanager.googleapis.com/organizations/1"),
-            (None, None, Some("1"), None)
-        );
-        assert_eq!(parse(""), (None, None, None, None));
+                Some(IndicatorKind::Cluster),
+            ),
+            (
+                "//cloudresourcemanager.googleapis.com/organizations/1",
+                None,
+                None,
+                Some("1"),
+                None,
+            ),
+            (
+                "//cloudidentity.googleapis.com/groups/admins@example.com",
+                None,
+                None,
+                Some("admins@example.com"),
+                Some(IndicatorKind::Principal),
+            ),
+            (
+                "arn:aws:ec2:eu-west-1:444455556666:instance/i-0a1",
+                Some("444455556666"),
+                Some("eu-west-1"),
+                Some("i-0a1"),
+                Some(IndicatorKind::Instance),
+            ),
+            (
+                "//s3.amazonaws.com/arn:aws:s3:::payroll/2026/a.csv",
+                None,
+                None,
+                Some("payroll"),
+                Some(IndicatorKind::Bucket),
+            ),
+            (
+                "arn:aws:iam::444455556666:role/service/deploy",
+                Some("444455556666"),
+                None,
+                Some("deploy"),
+                Some(IndicatorKind::Principal),
+            ),
+            (
+                "//storage.azure.com/subscriptions/1-2/resourcegroups/rg/providers/microsoft.storage/storageaccounts/logs",
+                Some("1-2"),
+                None,
+                Some("logs"),
+                Some(IndicatorKind::Bucket),
+            ),
+            // Names of Google's that others choose the end of.
+            (
+                "//pubsub.googleapis.com/projects/p/subscriptions/s",
+                Some("p"),
+                None,
+                Some("s"),
+                None,
+            ),
+            (
+                "//storage.googleapis.com/logs/arn:aws:iam::444455556666:user/eve",
+                None,
+                None,
+                Some("eve"),
+                Some(IndicatorKind::Bucket),
+            ),
+            ("", None, None, None, None),
+        ] {
+            let parsed = ResourceName::parse(full);
+            assert_eq!(
+                (parsed.account, parsed.place, parsed.name, parsed.indicator),
+                (account, place, name, indicator),
+                "{full}"
+            );
+        }
     }
 }

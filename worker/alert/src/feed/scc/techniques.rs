@@ -3,6 +3,7 @@
 //! Names: <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.findings#technique>;
 //! ids: <https://attack.mitre.org/techniques/enterprise/>.
 
+use super::super::{Draft, Node};
 use crate::Technique;
 
 const TECHNIQUES: &[(&str, &str)] = &[
@@ -194,6 +195,34 @@ fn words(name: &str) -> String {
         })
     };
     name.split('_').map(capital).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn read(draft: &mut Draft, finding: Node<'_>, source: Node<'_>) {
+    let attack = finding.at("mitreAttack");
+    let names = attack
+        .at("primaryTechniques")
+        .items()
+        .chain(attack.at("additionalTechniques").items());
+    let rule = source.path("detectionCategory/technique");
+    for name in names.chain(rule.items()).filter_map(Node::str) {
+        draft.techniques.extend(by_name(name));
+    }
+    // `https://attack.mitre.org/techniques/T1078/004/`
+    for uri in source.path("contextUris/mitreUri").items() {
+        let path = uri
+            .at("url")
+            .str()
+            .and_then(|url| url.split_once("/techniques/"));
+        let Some((_, path)) = path else { continue };
+        let id = path.trim_end_matches('/').replace('/', ".");
+        let known = draft.techniques.iter().any(|technique| technique.id == id);
+        if !known && id.starts_with('T') && id.len() <= 9 {
+            draft.techniques.insert(Technique {
+                id,
+                name: uri.at("displayName").text(),
+            });
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,161 @@
+//! Who acted, by which call, with which outcome.
+
+use super::super::{Draft, Node};
+use super::connection::address;
+use super::fields::{filled, member, plain_member};
+use crate::{DetailKind, IndicatorKind, Outcome, Role};
+
+/// Names of the codes of `google.rpc.Status`, by number.
+///
+/// <https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto>
+const CODES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+
+/// Reads `access`.
+///
+/// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/Access>
+pub(super) fn read(draft: &mut Draft, access: Node<'_>) {
+    let ip = access.at("callerIp");
+    draft.add(IndicatorKind::Ip, Role::Actor, ip);
+    draft.add_detail_about(
+        DetailKind::Country,
+        access.path("callerIpGeo/regionCode"),
+        address(ip).as_deref(),
+    );
+    let email = access.at("principalEmail");
+    draft.add(IndicatorKind::Principal, Role::Actor, email);
+    draft.add(IndicatorKind::Principal, Role::Actor, access.at("userName"));
+    subject(draft, access, email.str());
+    for delegation in access.at("serviceAccountDelegationInfo").items() {
+        delegated(draft, delegation, email.str());
+    }
+    key(draft, access.at("serviceAccountKeyName"));
+    let agent = [access.at("userAgent"), access.at("userAgentFamily")];
+    if let Some(agent) = agent.iter().find(|agent| agent.str().is_some()) {
+        draft.add_detail(DetailKind::UserAgent, *agent);
+    }
+    operation(draft, access);
+    status(draft, access.at("status"));
+}
+
+/// The subject says the email again, `user:…`, or names who is behind it, for Kubernetes and federation.
+fn subject(draft: &mut Draft, node: Node<'_>, email: Option<&str>) {
+    let subject = node.at("principalSubject");
+    let Some(email) = email else {
+        member(draft, Role::Actor, subject);
+        return;
+    };
+    let plain = subject.str().map(plain_member);
+    if let Some(plain) = plain.filter(|plain| !plain.eq_ignore_ascii_case(email)) {
+        draft.add_text(IndicatorKind::Principal, Role::Actor, plain);
+        draft.add_detail_text(DetailKind::Session, plain, Some(email));
+    }
+}
+
+/// Who acts by way of a service account: the one whose call it was.
+fn delegated(draft: &mut Draft, delegation: Node<'_>, account: Option<&str>) {
+    let email = delegation.at("principalEmail");
+    draft.add(IndicatorKind::Principal, Role::Actor, email);
+    subject(draft, delegation, email.str());
+    let who = email.str().or(delegation.at("principalSubject").str());
+    let who = who.map(plain_member).filter(|who| Some(*who) != account);
+    if let Some(who) = who {
+        draft.add_detail_text(DetailKind::Session, who, account);
+    }
+}
+
+/// `//iam.googleapis.com/projects/p/serviceAccounts/a/keys/k`: the key that was used.
+fn key(draft: &mut Draft, name: Node<'_>) {
+    draft.add(IndicatorKind::Arn, Role::Related, name);
+    if let Some((_, id)) = name.str().and_then(|name| name.rsplit_once("/keys/")) {
+        draft.add_text(IndicatorKind::AccessKey, Role::Actor, id);
+    }
+}
+
+/// The call that a record names.
+pub(super) fn operation(draft: &mut Draft, node: Node<'_>) {
+    let Some(method) = node.at("methodName").str() else {
+        return;
+    };
+    let written = match node.at("serviceName").str() {
+        Some(service) => format!("{service} {method}"),
+        None => method.to_owned(),
+    };
+    draft.add_detail_text(DetailKind::Operation, &written, None);
+    draft.action.get_or_insert_with(|| method.to_owned());
+}
+
+/// How the call ended: `google.rpc.Status`, or its code alone, by number or by name.
+pub(super) fn status(draft: &mut Draft, status: Node<'_>) {
+    let code = if status.is_object() {
+        status.at("code")
+    } else {
+        status
+    };
+    let by_number = code
+        .count()
+        .and_then(|code| CODES.get(usize::try_from(code).ok()?));
+    let by_name = || {
+        let name = code.str()?;
+        CODES.iter().find(|known| name.eq_ignore_ascii_case(known))
+    };
+    let Some(code) = by_number.or_else(by_name) else {
+        return;
+    };
+    let outcome = match *code {
+        "OK" => Some(Outcome::Succeeded),
+        other => {
+            draft.add_detail_text(DetailKind::ErrorCode, other, None);
+            Outcome::from_error_code(other)
+        }
+    };
+    draft.outcome = draft.outcome.or(outcome);
+}
+
+/// How a job ended.
+pub(super) fn job_state(draft: &mut Draft, state: Node<'_>) {
+    let outcome = match state.str() {
+        Some("SUCCEEDED" | "DONE") => Outcome::Succeeded,
+        Some("FAILED") => Outcome::Failed,
+        _ => return,
+    };
+    draft.outcome.get_or_insert(outcome);
+}
+
+/// Who read, moved or copied data, which moved it out of where it may be.
+///
+/// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/DataAccessEvent>,
+/// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/DataFlowEvent>
+pub(super) fn data_events(draft: &mut Draft, finding: Node<'_>) {
+    let access = finding.at("dataAccessEvents").items();
+    for event in access.chain(finding.at("dataFlowEvents").items()) {
+        let who = event.at("principalEmail");
+        draft.add(IndicatorKind::Principal, Role::Actor, who);
+        if let Some(operation) = filled(event.at("operation")) {
+            draft.add_detail_text(DetailKind::Operation, &operation, who.str());
+            draft.action.get_or_insert(operation);
+        }
+        if let Some(place) = event.at("violatedLocation").str() {
+            let written = format!("data went to {place}");
+            draft.add_detail_text(DetailKind::Trait, &written, who.str());
+        }
+        draft.seen_within(event.at("eventTime"), event.at("eventTime"));
+    }
+}

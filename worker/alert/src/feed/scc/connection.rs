@@ -1,0 +1,110 @@
+//! Connections of a finding: who came, whom the resource talked to, over which ports.
+
+use super::super::{Draft, Node};
+use super::fields::filled;
+use crate::{DetailKind, Indicator, IndicatorKind, Role, is_public};
+
+/// Numbers of protocols, as the API and flow logs write them.
+///
+/// <https://www.iana.org/assignments/protocol-numbers/protocol-numbers.xhtml>
+const PROTOCOLS: &[(&str, &str)] = &[
+    ("1", "ICMP"),
+    ("6", "TCP"),
+    ("17", "UDP"),
+    ("47", "GRE"),
+    ("50", "ESP"),
+    ("58", "ICMPv6"),
+];
+
+/// Both ends of a connection.
+struct Connection<'a> {
+    source: Node<'a>,
+    source_port: Node<'a>,
+    destination: Node<'a>,
+    destination_port: Node<'a>,
+    protocol: Node<'a>,
+}
+
+/// Reads an element of `connections`.
+pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+    let connection = Connection {
+        source: node.at("sourceIp"),
+        source_port: node.at("sourcePort"),
+        destination: node.at("destinationIp"),
+        destination_port: node.at("destinationPort"),
+        protocol: node.at("protocol"),
+    };
+    connection.read(draft);
+}
+
+/// Reads `ipConnection` of Event Threat Detection.
+pub(super) fn read_flow(draft: &mut Draft, node: Node<'_>) {
+    let connection = Connection {
+        source: node.at("srcIp"),
+        source_port: node.at("srcPort"),
+        destination: node.at("destIp"),
+        destination_port: node.at("destPort"),
+        protocol: node.at("protocol"),
+    };
+    connection.read(draft);
+}
+
+impl Connection<'_> {
+    fn read(&self, draft: &mut Draft) {
+        let is_inbound = is_from_outside(self.source, self.destination);
+        let is_outbound = is_from_outside(self.destination, self.source);
+        let source = (self.source, self.source_port);
+        let destination = (self.destination, self.destination_port);
+        let ((own, own_port), (far, far_port)) = if is_inbound {
+            (destination, source)
+        } else {
+            (source, destination)
+        };
+        let role = if is_inbound {
+            Role::Actor
+        } else {
+            Role::Remote
+        };
+        draft.add(IndicatorKind::Ip, role, far);
+        // The near end of a connection to the internet may be a gateway of many machines.
+        if is_inbound {
+            draft.add_address(own);
+        } else {
+            draft.add(IndicatorKind::Ip, Role::Related, own);
+        }
+        let Some(far) = address(far) else { return };
+        for (kind, port) in [
+            (DetailKind::LocalPort, own_port),
+            (DetailKind::RemotePort, far_port),
+        ] {
+            if let Some(port) = filled(port) {
+                draft.add_detail_text(kind, &port, Some(&far));
+            }
+        }
+        if let Some(protocol) = filled(self.protocol) {
+            let known = PROTOCOLS.iter().find(|(number, _)| *number == protocol);
+            let name = known.map_or(protocol.as_str(), |(_, name)| name);
+            draft.add_detail_text(DetailKind::Protocol, name, Some(&far));
+        }
+        let direction = match (is_inbound, is_outbound) {
+            (true, _) => "inbound",
+            (_, true) => "outbound",
+            _ => return,
+        };
+        draft.add_detail_text(DetailKind::Direction, direction, Some(&far));
+    }
+}
+
+/// An address as its indicator has it.
+pub(super) fn address(node: Node<'_>) -> Option<String> {
+    Indicator::parse(IndicatorKind::Ip, node.str()?, Role::Related).map(|found| found.value)
+}
+
+/// Whether somebody from the internet came to an address of a network of ours.
+fn is_from_outside(source: Node<'_>, destination: Node<'_>) -> bool {
+    is_public_address(source) == Some(true) && is_public_address(destination) == Some(false)
+}
+
+fn is_public_address(end: Node<'_>) -> Option<bool> {
+    end.str()?.parse().ok().map(is_public)
+}

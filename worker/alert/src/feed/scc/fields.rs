@@ -1,0 +1,112 @@
+//! What is made of a value of a finding.
+
+use super::super::{Draft, Node};
+use super::resource_name::ResourceName;
+use crate::{DetailKind, IndicatorKind, Role};
+
+/// What is made of a value.
+pub(super) enum Reading {
+    /// A typed value.
+    Value(IndicatorKind, Role),
+    /// A principal with the prefix of a member: `user:…`.
+    Member(Role),
+    /// A resource by its full name.
+    Resource(Role),
+    /// An address or a domain.
+    Host(Role),
+    /// A detail.
+    Detail(DetailKind),
+    /// A detail with words before it.
+    Labelled(DetailKind, &'static str),
+    /// A detail that is told where a field is true.
+    Flag(DetailKind, &'static str),
+    /// Free text, which may name things.
+    Text,
+    /// A record that is read as a whole.
+    Record(fn(&mut Draft, Node<'_>)),
+}
+
+impl Reading {
+    pub(super) fn read(&self, draft: &mut Draft, node: Node<'_>) {
+        match self {
+            Self::Value(kind, role) => draft.add(*kind, *role, node),
+            Self::Member(role) => {
+                member(draft, *role, node);
+            }
+            Self::Resource(role) => {
+                if let Some(full) = node.str() {
+                    ResourceName::parse(full).add(draft, *role);
+                }
+            }
+            Self::Host(role) => {
+                if let Some(host) = node.str() {
+                    draft.add_host(*role, host);
+                }
+            }
+            Self::Detail(kind) => {
+                if let Some(text) = filled(node) {
+                    draft.add_detail_text(*kind, &text, None);
+                }
+            }
+            Self::Labelled(kind, label) => {
+                if let Some(text) = filled(node) {
+                    draft.add_detail_text(*kind, &format!("{label} {text}"), None);
+                }
+            }
+            Self::Flag(kind, words) => {
+                if node.is_true() {
+                    draft.add_detail_text(*kind, words, None);
+                }
+            }
+            Self::Text => {
+                if let Some(text) = node.str() {
+                    draft.add_from_text(text);
+                }
+            }
+            Self::Record(read) => read(draft, node),
+        }
+    }
+}
+
+/// The text of a field that is filled in: exports write all fields, with zero, `false` and `…_UNSPECIFIED` for none.
+pub(super) fn filled(node: Node<'_>) -> Option<String> {
+    node.text().filter(|text| {
+        !matches!(text.as_str(), "0" | "0.0" | "false" | "0s") && !text.ends_with("_UNSPECIFIED")
+    })
+}
+
+/// Reads the descendants under these names, of each element of the lists on the way.
+pub(super) fn each<'a>(node: Node<'a>, path: &str, read: &mut dyn FnMut(Node<'a>)) {
+    let (key, rest) = path.split_once('/').unwrap_or((path, ""));
+    for item in node.items() {
+        for child in item.at(key).items() {
+            if rest.is_empty() {
+                read(child);
+            } else {
+                each(child, rest, read);
+            }
+        }
+    }
+}
+
+/// The name of a member of a policy: `user:a@b.c` is `a@b.c`.
+///
+/// <https://cloud.google.com/iam/docs/principal-identifiers>
+pub(super) fn plain_member(text: &str) -> &str {
+    let text = text.strip_prefix("deleted:").unwrap_or(text);
+    let plain = ["user:", "serviceAccount:", "group:"]
+        .iter()
+        .find_map(|prefix| text.strip_prefix(prefix))
+        .unwrap_or(text);
+    plain.split_once("?uid=").map_or(plain, |(name, _)| name)
+}
+
+/// Adds a member of a policy, and gives its name.
+pub(super) fn member<'a>(draft: &mut Draft, role: Role, node: Node<'a>) -> Option<&'a str> {
+    let plain = plain_member(node.str()?);
+    draft.add_text(IndicatorKind::Principal, role, plain);
+    if matches!(plain, "allUsers" | "allAuthenticatedUsers") {
+        draft.add_detail_text(DetailKind::Exposure, plain, None);
+    }
+    Some(plain)
+}

@@ -1,0 +1,102 @@
+//! `kubernetes` of a finding: pods, nodes, roles, bindings and what was asked of the API server.
+//!
+//! <https://cloud.google.com/security-command-center/docs/reference/rest/v2/Kubernetes>
+
+use std::collections::BTreeMap;
+
+use super::super::{Draft, Node};
+use super::entities::read_container;
+use super::fields::{each, filled};
+use super::resource_name::ResourceName;
+use crate::{DetailKind, IndicatorKind, Role};
+
+pub(super) fn read(draft: &mut Draft, kubernetes: Node<'_>) {
+    for pod in kubernetes.at("pods").items() {
+        if let Some(name) = namespaced(pod) {
+            draft.add_text(IndicatorKind::Container, Role::Target, &name);
+        }
+        for container in pod.at("containers").items() {
+            read_container(draft, container);
+        }
+    }
+    for path in ["nodes/name", "nodePools/nodes/name", "nodePools/name"] {
+        each(kubernetes, path, &mut |name| {
+            if let Some(full) = name.str() {
+                ResourceName::parse(full).add(draft, Role::Related);
+            }
+        });
+    }
+    for role in kubernetes.at("roles").items() {
+        permission(draft, role, None);
+    }
+    for binding in kubernetes.at("bindings").items() {
+        read_binding(draft, binding);
+    }
+    for review in kubernetes.at("accessReviews").items() {
+        access_review(draft, review);
+    }
+    for object in kubernetes.at("objects").items() {
+        read_object(draft, object);
+    }
+}
+
+/// A name with its namespace before it.
+fn namespaced(node: Node<'_>) -> Option<String> {
+    let name = node.at("name").str()?;
+    let namespace = node.at("ns").str();
+    Some(namespace.map_or_else(|| name.to_owned(), |ns| format!("{ns}/{name}")))
+}
+
+fn permission(draft: &mut Draft, role: Node<'_>, about: Option<&str>) {
+    let Some(name) = namespaced(role) else { return };
+    let kind = match filled(role.at("kind")).as_deref() {
+        Some("CLUSTER_ROLE") => "ClusterRole ",
+        Some("ROLE") => "Role ",
+        _ => "",
+    };
+    draft.add_detail_text(DetailKind::Permission, &format!("{kind}{name}"), about);
+}
+
+/// Who was bound to a role.
+fn read_binding(draft: &mut Draft, binding: Node<'_>) {
+    let role = binding.at("role");
+    if !binding.at("subjects").exists() {
+        permission(draft, role, None);
+    }
+    for subject in binding.at("subjects").items() {
+        let name = subject.at("name");
+        draft.add(IndicatorKind::Principal, Role::Related, name);
+        permission(draft, role, name.str());
+        if subject.at("kind").is("GROUP") {
+            draft.add_detail(DetailKind::Group, name);
+        }
+    }
+}
+
+/// What somebody asked whether it is allowed: `get secrets in kube-system`.
+fn access_review(draft: &mut Draft, review: Node<'_>) {
+    let text = |key: &str| review.at(key).str().map(str::to_owned);
+    let resource = match (text("resource"), text("subresource")) {
+        (Some(resource), Some(part)) => Some(format!("{resource}/{part}")),
+        (resource, part) => resource.or(part),
+    };
+    let place = text("ns").map(|namespace| format!("in {namespace}"));
+    let words = [text("verb"), resource, text("name"), place];
+    let written: Vec<String> = words.into_iter().flatten().collect();
+    draft.add_detail_text(DetailKind::Permission, &written.join(" "), None);
+}
+
+/// An object that was made or changed.
+fn read_object(draft: &mut Draft, object: Node<'_>) {
+    if let Some(name) = namespaced(object) {
+        let kind = object.at("kind").str().unwrap_or("Object");
+        let id = format!("{kind}/{name}");
+        draft.add_resource(kind, &id, Some(&name), BTreeMap::new());
+        if kind == "Pod" {
+            draft.add_text(IndicatorKind::Container, Role::Target, &name);
+        }
+    }
+    for container in object.at("containers").items() {
+        read_container(draft, container);
+    }
+}

@@ -1,0 +1,147 @@
+//! Where the resource of a finding is: cloud, account, region, and the resource itself.
+
+use std::collections::BTreeMap;
+
+use super::super::{Draft, Node};
+use super::resource_name::ResourceName;
+use crate::{Provider, Role};
+
+const PROVIDERS: &[(&str, Provider)] = &[
+    ("GOOGLE_CLOUD_PLATFORM", Provider::Gcp),
+    ("AMAZON_WEB_SERVICES", Provider::Aws),
+    ("MICROSOFT_AZURE", Provider::Azure),
+];
+
+pub(super) fn read(draft: &mut Draft, finding: Node<'_>, source: Node<'_>, resource: Node<'_>) {
+    let full = finding
+        .at("resourceName")
+        .str()
+        .or(resource.at("name").str())
+        .unwrap_or_default();
+    let parsed = ResourceName::parse(full);
+    draft.provider = provider(&parsed, finding, resource);
+    draft.account = account(draft.provider, &parsed, source, resource);
+    draft.account_name = account_name(draft.provider, resource);
+    draft.key_account = key_account(&parsed, finding);
+    draft.region = parsed.place.map(str::to_owned).or_else(|| {
+        resource
+            .at("location")
+            .text()
+            .filter(|place| place != "global")
+    });
+    if full.is_empty() {
+        return;
+    }
+    let display = resource.at("displayName").str().or(parsed.name);
+    draft.add_resource(
+        resource.at("type").str().unwrap_or(parsed.kind),
+        full,
+        display,
+        BTreeMap::new(),
+    );
+    parsed.add(draft, Role::Target);
+}
+
+fn provider(parsed: &ResourceName<'_>, finding: Node<'_>, resource: Node<'_>) -> Provider {
+    [resource, finding]
+        .iter()
+        .filter_map(|node| node.at("cloudProvider").str())
+        .find_map(|word| PROVIDERS.iter().find(|(known, _)| *known == word))
+        .map_or(parsed.provider, |(_, provider)| *provider)
+}
+
+fn account(
+    provider: Provider,
+    parsed: &ResourceName<'_>,
+    source: Node<'_>,
+    resource: Node<'_>,
+) -> Option<String> {
+    let told = match provider {
+        Provider::Aws => "awsMetadata/account/id",
+        Provider::Azure => "azureMetadata/subscription/id",
+        Provider::Gcp | Provider::Other => return project(parsed.account, source, resource),
+    };
+    let named = parsed.account.filter(|_| parsed.provider == provider);
+    named.or(resource.path(told).str()).map(str::to_owned)
+}
+
+fn account_name(provider: Provider, resource: Node<'_>) -> Option<String> {
+    match provider {
+        Provider::Aws => resource.path("awsMetadata/account/name").text(),
+        Provider::Azure => resource
+            .path("azureMetadata/subscription/displayName")
+            .text(),
+        Provider::Gcp | Provider::Other => {
+            let is_project = resource
+                .at("type")
+                .str()
+                .is_some_and(|kind| kind.ends_with(".Project"));
+            resource
+                .at("projectDisplayName")
+                .text()
+                .or_else(|| resource.path("gcpMetadata/projectDisplayName").text())
+                .or_else(|| resource.at("displayName").text().filter(|_| is_project))
+        }
+    }
+}
+
+/// The account of the key: the one that the resource's name has, which all versions of the API and all listings tell
+/// alike. Where it has none, the number of the source, which stays the same while the parent before it is an
+/// organisation, a folder or a project.
+fn key_account(parsed: &ResourceName<'_>, finding: Node<'_>) -> String {
+    let source = || {
+        ["name", "canonicalName", "parent"]
+            .iter()
+            .find_map(|key| finding.at(key).str()?.split_once("sources/"))
+            .map(|(_, rest)| rest.split('/').next().unwrap_or(rest))
+    };
+    parsed
+        .account
+        .or(parsed.parent)
+        .or_else(source)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// The project's id, by which it is routed and asked about: as the resource's name has it, unless that has the number, as
+/// Event Threat Detection writes it; else as the notification tells it (`projectDisplayName` is the id, see
+/// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/GcpMetadata>); else the number.
+fn project(named: Option<&str>, source: Node<'_>, resource: Node<'_>) -> Option<String> {
+    let metadata = resource.at("gcpMetadata");
+    let told = [
+        resource.at("projectDisplayName"),
+        metadata.at("projectDisplayName"),
+        source.path("properties/projectId"),
+        resource.at("project"),
+        resource.at("projectName"),
+        metadata.at("project"),
+    ];
+    let mut told = told
+        .iter()
+        .filter_map(|node| node.str()?.rsplit('/').next());
+    named
+        .filter(|named| !is_number(named))
+        .or_else(|| told.clone().find(|text| is_project_id(text)))
+        .or(named)
+        .or_else(|| told.next())
+        .map(str::to_owned)
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// <https://cloud.google.com/resource-manager/docs/creating-managing-projects#before_you_begin>
+fn is_project_id(text: &str) -> bool {
+    (6..=30).contains(&text.len())
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && !text.ends_with('-')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+/// Whether an account is another one than ours, where both are spelled alike: by id or by number.
+pub(super) fn is_other_account(ours: Option<&str>, other: &str) -> bool {
+    ours.is_some_and(|ours| ours != other && is_number(ours) == is_number(other))
+}

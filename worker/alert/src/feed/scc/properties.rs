@@ -1,0 +1,424 @@
+//! `sourceProperties`: what detectors write in their own words, at any depth, under names that recur.
+//!
+//! Event Threat Detection puts a record named after the rule into `properties`, such as `sensitiveRoleGrant`, or fills
+//! `properties` itself; Container Threat Detection, Web Security Scanner and Security Health Analytics write flat fields.
+//! Their names are listed in <https://cloud.google.com/chronicle/docs/ingestion/default-parsers/collect-security-command-center-findings>.
+
+use super::super::{Draft, Node, is_same_key};
+use super::access::{job_state, operation, status};
+use super::connection::{address, read_flow};
+use super::entities::{argument, data_end, iam_binding, other_account, query};
+use super::fields::Reading::{self, Detail, Labelled, Member, Record, Resource, Text, Value};
+use super::fields::{each, member};
+use super::records::{drift, log_entry};
+use crate::{DetailKind, IndicatorKind, Outcome, Role};
+
+/// How deep records are read.
+const MAX_DEPTH: usize = 6;
+
+/// What is made of a field, by its name, at any depth.
+const FIELDS: &[(&str, Reading)] = &[
+    // Who acted, and from where.
+    ("principalEmail", Member(Role::Actor)),
+    ("principalSubject", Member(Role::Actor)),
+    ("userEmail", Member(Role::Actor)),
+    ("callerIp", Value(IndicatorKind::Ip, Role::Actor)),
+    ("sourceIp", Value(IndicatorKind::Ip, Role::Actor)),
+    ("changeFromBadIp", Record(bad_ip)),
+    ("callerUserAgent", Detail(DetailKind::UserAgent)),
+    ("rawUserAgent", Detail(DetailKind::UserAgent)),
+    ("userAgent", Detail(DetailKind::UserAgent)),
+    ("anomalousLocation", Record(location)),
+    (
+        "anomalousSoftwareClassification",
+        Labelled(DetailKind::Trait, "class of the software:"),
+    ),
+    ("attempts", Record(attempt)),
+    ("loginAttempts", Record(attempt)),
+    ("attemptCount", Detail(DetailKind::EventCount)),
+    ("eventCount", Detail(DetailKind::EventCount)),
+    // Who it was done to, and what they were given.
+    ("externalMember", Member(Role::Related)),
+    ("externalMemberName", Member(Role::Related)),
+    ("externalMembers", Member(Role::Related)),
+    ("members", Member(Role::Related)),
+    ("serviceAccountName", Member(Role::Related)),
+    ("bindingDeltas", Record(iam_binding)),
+    ("groupName", Record(group)),
+    ("whoCanJoin", Labelled(DetailKind::Exposure, "may join:")),
+    ("sensitiveRoles", Record(sensitive_roles)),
+    ("roleName", Detail(DetailKind::Permission)),
+    ("permissions", Detail(DetailKind::Permission)),
+    ("offendingIamRolesList", Record(offending_roles)),
+    ("compromisedAccount", Member(Role::Target)),
+    (
+        "privateKeyIdentifier",
+        Value(IndicatorKind::AccessKey, Role::Target),
+    ),
+    ("actionTaken", Labelled(DetailKind::Trait, "action taken:")),
+    ("ssoState", Labelled(DetailKind::Trait, "single sign-on:")),
+    ("domainName", Labelled(DetailKind::Trait, "domain")),
+    ("delta", Record(perimeter)),
+    // How it ended.
+    ("status", Record(status)),
+    ("jobState", Record(job_state)),
+    ("vpcViolation", Record(violation)),
+    // Data, where it was and where it went.
+    ("query", Record(query)),
+    ("sourceTables", Record(source_table)),
+    ("sourceTable", Record(source_table)),
+    ("destinationTables", Record(destination_table)),
+    ("destinations", Record(destination)),
+    ("gcsUri", Record(storage_uri)),
+    ("bucketResource", Record(remote_resource)),
+    ("bucketAccess", Labelled(DetailKind::Exposure, "bucket:")),
+    ("exportScope", Labelled(DetailKind::Trait, "export of")),
+    ("cloudsqlInstanceResource", Resource(Role::Target)),
+    ("sourceCloudsqlInstanceResource", Resource(Role::Target)),
+    ("targetCloudsqlInstanceResource", Record(remote_resource)),
+    ("backupId", Labelled(DetailKind::Trait, "backup")),
+    // The network.
+    ("ipConnection", Record(read_flow)),
+    ("indicatorContext", Record(indicator_context)),
+    ("dnsContexts", Record(dns)),
+    ("vpcName", Detail(DetailKind::Vpc)),
+    ("subnetworkName", Detail(DetailKind::Subnet)),
+    ("scannerDomain", Value(IndicatorKind::Domain, Role::Related)),
+    (
+        "loadBalancerName",
+        Labelled(DetailKind::Trait, "load balancer"),
+    ),
+    ("requestUrl", Detail(DetailKind::HttpRequest)),
+    ("reproductionUrl", Detail(DetailKind::HttpRequest)),
+    ("threatIntelligenceSource", Detail(DetailKind::ThreatList)),
+    ("publicTagName", Detail(DetailKind::ThreatName)),
+    (
+        "allowedIpRange",
+        Labelled(DetailKind::Exposure, "addresses allowed:"),
+    ),
+    (
+        "externallyAccessibleProtocolsAndPorts",
+        Record(accessible_ports),
+    ),
+    // Machines, containers and processes.
+    ("instanceId", Value(IndicatorKind::Instance, Role::Related)),
+    (
+        "gceInstanceId",
+        Value(IndicatorKind::Instance, Role::Target),
+    ),
+    ("instanceDetails", Resource(Role::Target)),
+    ("sourceInstanceDetails", Resource(Role::Target)),
+    (
+        "metadataKeyOperation",
+        Labelled(DetailKind::Trait, "metadata key:"),
+    ),
+    (
+        "vmInstanceName",
+        Value(IndicatorKind::Instance, Role::Related),
+    ),
+    (
+        "containerName",
+        Value(IndicatorKind::Container, Role::Target),
+    ),
+    (
+        "containerImageUri",
+        Value(IndicatorKind::Image, Role::Related),
+    ),
+    (
+        "containerImageId",
+        Value(IndicatorKind::Image, Role::Related),
+    ),
+    ("podName", Value(IndicatorKind::Container, Role::Target)),
+    ("processName", Value(IndicatorKind::Process, Role::Related)),
+    (
+        "processBinaryFullpath",
+        Value(IndicatorKind::File, Role::Related),
+    ),
+    (
+        "addedLibraryFullpath",
+        Value(IndicatorKind::File, Role::Related),
+    ),
+    ("scriptFilename", Value(IndicatorKind::File, Role::Related)),
+    ("scriptContent", Text),
+    (
+        "reverseShellStdinRedirectionDstIp",
+        Value(IndicatorKind::Ip, Role::Remote),
+    ),
+    (
+        "reverseShellStdinRedirectionDstPort",
+        Detail(DetailKind::RemotePort),
+    ),
+    (
+        "reverseShellStdinRedirectionSrcIp",
+        Value(IndicatorKind::Ip, Role::Related),
+    ),
+    (
+        "reverseShellStdinRedirectionSrcPort",
+        Detail(DetailKind::LocalPort),
+    ),
+    ("walletAddress", Value(IndicatorKind::Wallet, Role::Related)),
+    ("miningPool", Reading::Host(Role::Remote)),
+    // Where else to look.
+    ("gcpResourceName", Resource(Role::Related)),
+    ("sourceLogId", Record(log_entry)),
+    ("contextUris", Record(related_findings)),
+    ("changedPolicy", Detail(DetailKind::Control)),
+    ("policyDriftDetails", Record(drift)),
+    ("complianceStandards", Record(standards)),
+];
+
+pub(super) fn read(draft: &mut Draft, source: Node<'_>) {
+    walk(draft, source, MAX_DEPTH);
+}
+
+fn walk(draft: &mut Draft, node: Node<'_>, depth: usize) {
+    operation(draft, node);
+    command(draft, node);
+    for (key, child) in node.members() {
+        let known = FIELDS.iter().find(|(name, _)| is_same_key(name, key));
+        for item in child.items() {
+            if let Some((_, reading)) = known {
+                reading.read(draft, item);
+            }
+            let is_read = matches!(known, Some((_, Record(_))));
+            if depth > 0 && !is_read {
+                walk(draft, item, depth - 1);
+            }
+        }
+    }
+}
+
+/// An address that a service was changed from, and who did.
+fn bad_ip(draft: &mut Draft, node: Node<'_>) {
+    draft.add(IndicatorKind::Ip, Role::Actor, node.at("ip"));
+    walk(draft, node, MAX_DEPTH);
+}
+
+/// A location that somebody does not come from: the record of the rule, and the place in it.
+fn location(draft: &mut Draft, node: Node<'_>) {
+    if !node.is_object() {
+        return;
+    }
+    walk(draft, node, MAX_DEPTH);
+    let ip = address(node.at("callerIp"));
+    draft.add_detail_about(
+        DetailKind::Country,
+        node.at("anomalousLocation"),
+        ip.as_deref(),
+    );
+    let mut usual = Vec::new();
+    each(
+        node,
+        "typicalGeolocations/country/identifier",
+        &mut |country| {
+            usual.extend(country.str());
+        },
+    );
+    if !usual.is_empty() {
+        let written = format!("usual countries: {}", usual.join(", "));
+        draft.add_detail_text(DetailKind::Trait, &written, None);
+    }
+}
+
+/// A log-in of "Brute Force: SSH". Who fails to log in may type any name.
+fn attempt(draft: &mut Draft, attempt: Node<'_>) {
+    let result = attempt.at("authResult");
+    let has_succeeded = result.is("SUCCESS");
+    let (role, outcome) = match has_succeeded {
+        true => (Role::Actor, Outcome::Succeeded),
+        false => (Role::Related, Outcome::Failed),
+    };
+    if result.exists() && (has_succeeded || draft.outcome.is_none()) {
+        draft.outcome = Some(outcome);
+    }
+    let from = attempt.at("sourceIp");
+    draft.add(IndicatorKind::Ip, Role::Actor, from);
+    draft.add(IndicatorKind::Principal, role, attempt.at("username"));
+    draft.add(IndicatorKind::Instance, Role::Target, attempt.at("vmName"));
+    draft.add_detail_about(DetailKind::AuthResult, result, address(from).as_deref());
+    for key in ["attemptCount", "count"] {
+        draft.add_detail_about(
+            DetailKind::EventCount,
+            attempt.at(key),
+            address(from).as_deref(),
+        );
+    }
+}
+
+/// A group that was changed.
+fn group(draft: &mut Draft, name: Node<'_>) {
+    if let Some(plain) = member(draft, Role::Target, name) {
+        draft.add_detail_text(DetailKind::Group, plain, None);
+    }
+}
+
+/// Roles that a group has, on a resource.
+fn sensitive_roles(draft: &mut Draft, node: Node<'_>) {
+    let resource = node.at("resource").str();
+    for key in ["roles", "roleName"] {
+        for role in node.at(key).items() {
+            draft.add_detail_about(DetailKind::Permission, role, resource);
+        }
+    }
+}
+
+/// Roles of a member that may not have them together.
+fn offending_roles(draft: &mut Draft, node: Node<'_>) {
+    let who = member(draft, Role::Related, node.at("description"));
+    for role in node.at("roles").items() {
+        draft.add_detail_about(DetailKind::Permission, role, who);
+    }
+}
+
+/// What a perimeter of VPC Service Controls no longer protects.
+fn perimeter(draft: &mut Draft, delta: Node<'_>) {
+    for (list, changes) in delta.members() {
+        for change in changes.items() {
+            let name = ["resourceName", "serviceName", "policyName", "name"];
+            let name = name.iter().find_map(|key| change.at(key).str());
+            let Some(name) = name else { continue };
+            let action = change.at("action").str().unwrap_or("changed");
+            let written = format!("{list}: {action} {name}");
+            draft.add_detail_text(DetailKind::Trait, &written, None);
+        }
+    }
+}
+
+/// A try to reach what a perimeter protects.
+fn violation(draft: &mut Draft, node: Node<'_>) {
+    draft.outcome.get_or_insert(Outcome::Denied);
+    draft.add_detail(DetailKind::ErrorCode, node.at("violationReason"));
+    walk(draft, node, MAX_DEPTH);
+}
+
+fn source_table(draft: &mut Draft, table: Node<'_>) {
+    read_table(draft, table, Role::Target);
+}
+
+fn destination_table(draft: &mut Draft, table: Node<'_>) {
+    read_table(draft, table, Role::Remote);
+}
+
+/// A table of BigQuery.
+fn read_table(draft: &mut Draft, table: Node<'_>, role: Role) {
+    let parts = ["projectId", "datasetId", "tableId"].map(|key| table.at(key).str());
+    let name: Vec<&str> = parts.into_iter().flatten().collect();
+    let name = name.join(".");
+    draft.add_text(IndicatorKind::Database, role, &name);
+    if let (Role::Remote, [Some(project), ..]) = (role, parts) {
+        other_account(draft, project, &name);
+    }
+}
+
+/// Where BigQuery extracted data to: a bucket or a folder of Drive.
+fn destination(draft: &mut Draft, node: Node<'_>) {
+    storage_uri(draft, node.at("originalUri"));
+    if let Some(name) = node.at("collectionName").str() {
+        let is_drive = node
+            .at("collectionType")
+            .str()
+            .is_some_and(|kind| kind.contains("DRIVE"));
+        if is_drive {
+            let written = format!("data went to folder {name} of Google Drive");
+            draft.add_detail_text(DetailKind::Trait, &written, None);
+        } else {
+            draft.add_text(IndicatorKind::Bucket, Role::Remote, name);
+        }
+    }
+}
+
+/// `gs://bucket/object`, or the address of another service.
+fn storage_uri(draft: &mut Draft, uri: Node<'_>) {
+    let Some(text) = uri.str() else { return };
+    match text.strip_prefix("gs://") {
+        Some(path) => {
+            let bucket = path.split('/').next().unwrap_or(path);
+            draft.add_text(IndicatorKind::Bucket, Role::Remote, bucket);
+        }
+        None => draft.add_text(IndicatorKind::Url, Role::Remote, text),
+    }
+    draft.add_detail_text(DetailKind::Trait, &format!("data went to {text}"), None);
+}
+
+fn remote_resource(draft: &mut Draft, name: Node<'_>) {
+    data_end(draft, Role::Remote, name);
+}
+
+/// What is known of an address that is an indicator.
+fn indicator_context(draft: &mut Draft, node: Node<'_>) {
+    let ip = address(node.at("ipAddress"));
+    for (kind, key) in [
+        (DetailKind::Country, "countryCode"),
+        (DetailKind::Organisation, "organizationName"),
+        (DetailKind::Organisation, "carrierName"),
+    ] {
+        draft.add_detail_about(kind, node.at(key), ip.as_deref());
+    }
+    if let Some(number) = node.at("asn").text() {
+        let number = number.trim_start_matches("AS");
+        draft.add_detail_text(DetailKind::Asn, &format!("AS{number}"), ip.as_deref());
+    }
+    draft.add(
+        IndicatorKind::Domain,
+        Role::Related,
+        node.at("reverseDnsDomain"),
+    );
+}
+
+/// A question to the name service. Who asked is a machine of ours.
+fn dns(draft: &mut Draft, node: Node<'_>) {
+    draft.add(IndicatorKind::Ip, Role::Related, node.at("sourceIp"));
+    let name = node.at("queryName");
+    draft.add(IndicatorKind::Domain, Role::Remote, name);
+    draft.add_detail(DetailKind::DnsQuery, name);
+    each(node, "responseData/responseValue", &mut |value| {
+        draft.add(IndicatorKind::Ip, Role::Related, value);
+    });
+}
+
+/// Ports that Security Health Analytics found open.
+fn accessible_ports(draft: &mut Draft, node: Node<'_>) {
+    let protocol = node.at("ipProtocol").str().unwrap_or("any protocol");
+    let ports: Vec<String> = node.at("ports").items().filter_map(Node::text).collect();
+    let written = format!("open to the internet: {protocol} {}", ports.join(", "));
+    draft.add_detail_text(DetailKind::Exposure, &written, None);
+    for port in ports {
+        draft.add_detail_text(DetailKind::LocalPort, &port, None);
+    }
+}
+
+/// A command line, as one text or as a list of its words.
+fn command(draft: &mut Draft, node: Node<'_>) {
+    for key in ["commandLine", "processArguments", "programArguments"] {
+        let words: Vec<String> = node.at(key).items().filter_map(argument).collect();
+        let line = match (words.as_slice(), node.at(key).str()) {
+            ([_], Some(text)) => text.to_owned(),
+            _ => words.join(" "),
+        };
+        draft.add_detail_text(DetailKind::CommandLine, &line, None);
+        draft.add_from_text(&line);
+    }
+}
+
+/// Links of a finding; those to related findings name them.
+fn related_findings(draft: &mut Draft, links: Node<'_>) {
+    for link in links.at("relatedFindingUri").items() {
+        let name = [link.at("displayName"), link.at("url")];
+        if let Some(name) = name.iter().find_map(|node| node.str()) {
+            draft.add_detail_text(DetailKind::RelatedFinding, name, None);
+        }
+    }
+}
+
+/// Controls by their standard, as Security Health Analytics writes them.
+fn standards(draft: &mut Draft, node: Node<'_>) {
+    for (standard, versions) in node.members() {
+        for version in versions.items() {
+            let text = version.at("version").text().unwrap_or_default();
+            for id in version.at("ids").items().filter_map(Node::text) {
+                let written = format!("{standard} {text} {id}");
+                draft.add_detail_text(DetailKind::Control, &written, None);
+            }
+        }
+    }
+}
