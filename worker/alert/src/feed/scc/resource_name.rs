@@ -29,12 +29,16 @@ pub(super) struct ResourceName<'a> {
 
 impl<'a> ResourceName<'a> {
     pub(super) fn parse(full: &'a str) -> Self {
-        // What follows the host is the name that the resource's own cloud gives it; Google's has none.
-        let id = match full.strip_prefix("//").and_then(|name| name.find('/')) {
-            Some(at) => full.get(at + 2..).unwrap_or(full),
+        let host = full
+            .strip_prefix("//")
+            .and_then(|name| name.split_once('/'));
+        // Behind the host of another cloud stands the name that this cloud gives.
+        let id = match host {
+            Some((host, _)) if host.ends_with(".googleapis.com") => full,
+            Some((host, _)) => full.get(host.len() + 2..).unwrap_or(full),
             None => full,
         };
-        let arn = id.strip_prefix('/').unwrap_or(id);
+        let arn = id.trim_start_matches('/');
         if let Some(parsed) = Some(arn)
             .filter(|arn| arn.starts_with("arn:"))
             .and_then(Self::parse_arn)
@@ -208,95 +212,71 @@ fn indicator(kinds: Kinds, service: &str, kind: &str) -> Option<IndicatorKind> {
 mod tests {
     use super::*;
 
+    /// Account, place, kind of indicator and name.
+    fn parts(full: &str) -> String {
+        let parsed = ResourceName::parse(full);
+        let kind = parsed.indicator.map(IndicatorKind::as_str);
+        [parsed.account, parsed.place, kind, parsed.name]
+            .map(|part| part.unwrap_or("-"))
+            .join(" ")
+    }
+
     #[test]
-    fn names_tell_account_place_and_kind() {
-        for (full, account, place, name, indicator) in [
+    fn names_of_google_tell_account_place_and_kind() {
+        for (full, told) in [
             (
                 "//compute.googleapis.com/projects/p1/zones/us-central1-a/instances/web",
-                Some("p1"),
-                Some("us-central1-a"),
-                Some("web"),
-                Some(IndicatorKind::Instance),
+                "p1 us-central1-a instance web",
             ),
-            (
-                "//storage.googleapis.com/my-bucket",
-                None,
-                None,
-                Some("my-bucket"),
-                Some(IndicatorKind::Bucket),
-            ),
+            ("//storage.googleapis.com/my-bucket", "- - bucket my-bucket"),
             (
                 "//container.googleapis.com/projects/p/locations/eu/clusters/c",
-                Some("p"),
-                Some("eu"),
-                Some("c"),
-                Some(IndicatorKind::Cluster),
+                "p eu cluster c",
             ),
             (
                 "//cloudresourcemanager.googleapis.com/organizations/1",
-                None,
-                None,
-                Some("1"),
-                None,
+                "- - - 1",
             ),
             (
                 "//cloudidentity.googleapis.com/groups/admins@example.com",
-                None,
-                None,
-                Some("admins@example.com"),
-                Some(IndicatorKind::Principal),
+                "- - principal admins@example.com",
+            ),
+            ("", "- - - -"),
+            // The end of these names is chosen by whoever makes the resource.
+            (
+                "//pubsub.googleapis.com/projects/p/subscriptions/s",
+                "p - - s",
             ),
             (
+                "//storage.googleapis.com/arn:aws:iam::444455556666:user",
+                "- - bucket arn:aws:iam::444455556666:user",
+            ),
+        ] {
+            assert_eq!(parts(full), told, "{full}");
+        }
+    }
+
+    #[test]
+    fn names_of_other_clouds_tell_account_place_and_kind() {
+        for (full, told) in [
+            (
                 "arn:aws:ec2:eu-west-1:444455556666:instance/i-0a1",
-                Some("444455556666"),
-                Some("eu-west-1"),
-                Some("i-0a1"),
-                Some(IndicatorKind::Instance),
+                "444455556666 eu-west-1 instance i-0a1",
             ),
             (
                 "//s3.amazonaws.com/arn:aws:s3:::payroll/2026/a.csv",
-                None,
-                None,
-                Some("payroll"),
-                Some(IndicatorKind::Bucket),
+                "- - bucket payroll",
             ),
             (
                 "arn:aws:iam::444455556666:role/service/deploy",
-                Some("444455556666"),
-                None,
-                Some("deploy"),
-                Some(IndicatorKind::Principal),
+                "444455556666 - principal deploy",
             ),
             (
                 "//storage.azure.com/subscriptions/1-2/resourcegroups/rg/providers/microsoft.storage/storageaccounts/logs",
-                Some("1-2"),
-                None,
-                Some("logs"),
-                Some(IndicatorKind::Bucket),
+                "1-2 - bucket logs",
             ),
-            // Names of Google's that others choose the end of.
-            (
-                "//pubsub.googleapis.com/projects/p/subscriptions/s",
-                Some("p"),
-                None,
-                Some("s"),
-                None,
-            ),
-            (
-                "//storage.googleapis.com/logs/arn:aws:iam::444455556666:user/eve",
-                None,
-                None,
-                Some("eve"),
-                Some(IndicatorKind::Bucket),
-            ),
-            ("", None, None, None, None),
         ] {
-            let parsed = ResourceName::parse(full);
-            assert_eq!(
-                (parsed.account, parsed.place, parsed.name, parsed.indicator),
-                (account, place, name, indicator),
-                "{full}"
-            );
+            assert_eq!(parts(full), told, "{full}");
         }
     }
 }

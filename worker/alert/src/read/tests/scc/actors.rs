@@ -115,6 +115,10 @@ fn every_rule_tells_who_acted() {
             "{record}"
         );
     }
+}
+
+#[test]
+fn properties_without_a_record_tell_who_acted() {
     let flat = properties(
         json!({"principalEmail": "mallory@example.com", "callerIp": "203.0.113.5",
         "callerUserAgent": "gcloud", "gceInstanceId": "4711", "metadataKeyOperation": "MODIFIED",

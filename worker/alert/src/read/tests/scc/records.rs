@@ -211,6 +211,10 @@ fn newer_records_are_told() {
     trait: notebook nb-1
     trait: unexpected system call handler
     ");
+}
+
+#[test]
+fn related_findings_traffic_and_posture_are_told() {
     insta::assert_snapshot!(told(json!({
         "toxicCombination": {"attackExposureScore": 7.5, "relatedFindings": ["organizations/1/sources/2/findings/a"]},
         "chokepoint": {"relatedFindings": ["organizations/1/sources/2/findings/b"]},
