@@ -218,7 +218,11 @@ impl Cleaner<'_> {
             .map(|detail| Detail {
                 kind: detail.kind,
                 value: self.line(&detail.value, MAX_DETAIL_BYTES),
-                about: detail.about.map(|about| self.line(&about, MAX_ID_BYTES)),
+                about: detail.about.map(|about| match (self.keep)(&about) {
+                    // A typed value is clean already.
+                    true => about,
+                    false => self.line(&about, MAX_ID_BYTES),
+                }),
             })
             .filter(|detail| !detail.value.is_empty())
             .collect();

@@ -32,19 +32,22 @@ pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
     }
 }
 
-/// Addresses, domains and URLs that the finding has for indicators: far ends, unless it told that they acted.
+/// Addresses, domains and URLs that the finding has for indicators: far ends, but for addresses that it told to have acted.
 pub(super) fn indicators(draft: &mut Draft, indicator: Node<'_>) {
-    for (path, kind) in [
-        ("ipAddresses", IndicatorKind::Ip),
-        ("ips", IndicatorKind::Ip),
+    for key in ["ipAddresses", "ips"] {
+        for ip in indicator.at(key).items().filter_map(Node::str) {
+            if !draft.plays(IndicatorKind::Ip, Role::Actor, ip) {
+                draft.add_text(IndicatorKind::Ip, Role::Remote, ip);
+            }
+        }
+    }
+    for (key, kind) in [
         ("domains", IndicatorKind::Domain),
         ("uris", IndicatorKind::Url),
         ("urls", IndicatorKind::Url),
     ] {
-        for value in indicator.at(path).items().filter_map(Node::str) {
-            if !draft.plays(kind, Role::Actor, value) {
-                draft.add_text(kind, Role::Remote, value);
-            }
+        for value in indicator.at(key).items() {
+            draft.add(kind, Role::Remote, value);
         }
     }
 }
