@@ -51,7 +51,7 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
         None => (String::new(), node, nothing),
     };
     let source = match finding.at("sourceProperties") {
-        own if own.exists() => own,
+        own if own.members().next().is_some() => own,
         _ => node.at("sourceProperties"),
     };
     let prefix = prefix.as_str();

@@ -106,6 +106,7 @@ fn shape_of_security_operations_is_read() {
          target arn //cloudresourcemanager.googleapis.com/projects/123456789012"
     );
     let mut beside = sample.clone();
+    beside["findings"]["sourceProperties"] = json!({});
     beside["sourceProperties"] = json!({"properties": {"principalEmail": "eve@example.com"}});
     let alert = one_of(&beside);
     assert!(has(
