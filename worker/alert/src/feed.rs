@@ -9,6 +9,7 @@ mod generic;
 mod guardduty;
 mod node;
 mod ocsf;
+mod resource_kind;
 mod scc;
 mod security_hub;
 

@@ -188,6 +188,19 @@ impl Draft {
         self.add(IndicatorKind::Ip, Role::Related, node);
     }
 
+    /// Whether the text is an address of what it concerns.
+    pub(crate) fn is_own_address(&self, text: &str) -> bool {
+        let address = Indicator::parse(IndicatorKind::Ip, text, Role::Related);
+        address.is_some_and(|address| self.addresses.contains(&address.value))
+    }
+
+    /// Adds a typed value as related and returns it as the indicator has it.
+    pub(crate) fn add_related(&mut self, kind: IndicatorKind, node: Node<'_>) -> Option<String> {
+        self.add(kind, Role::Related, node);
+        let found = Indicator::parse(kind, node.str()?, Role::Related)?;
+        Some(found.value)
+    }
+
     /// Keeps what a principal is, where its unique id or the word of AWS for it tells.
     pub(crate) fn tell_kind(&mut self, name: &str, id: Option<&str>, word: Option<&str>) {
         let canonical = |text| {

@@ -72,6 +72,12 @@ pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
     Ok(draft)
 }
 
+/// Reads `action` and `detection` of a product that writes them as GuardDuty does.
+pub(super) fn read_action(draft: &mut Draft, node: Node<'_>) {
+    action::read(draft, node);
+    sequence::read(draft, node);
+}
+
 /// Severity by GuardDuty's scale: 1–3.9 low, 4–6.9 medium, 7–8.9 high, 9–10 critical.
 ///
 /// <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_findings-severity.html>

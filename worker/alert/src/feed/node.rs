@@ -56,6 +56,14 @@ impl<'a> Node<'a> {
         items.iter().map(Self::of)
     }
 
+    /// The descendants under these names, separated by `/`; lists on the way are opened.
+    pub(crate) fn each(self, path: &str) -> Vec<Self> {
+        path.split('/').fold(vec![self], |places, key| {
+            let inner = places.into_iter().map(|place| place.at(key));
+            inner.flat_map(Self::items).collect()
+        })
+    }
+
     /// The members of an object.
     pub(crate) fn members(self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
         let map = match self.0 {

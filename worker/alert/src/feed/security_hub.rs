@@ -4,12 +4,21 @@
 //! finding is turned back into GuardDuty's own shape and read by that feed: one finding, one key, one content.
 
 mod asff;
+mod class;
+mod evidence;
 mod guardduty;
+mod kind;
+mod network;
+mod path;
+mod place;
 mod product_fields;
+mod resource;
 mod types;
+mod vulnerability;
 
 pub(super) use types::native_type;
 
+use super::control::told;
 use super::{Draft, Node};
 use crate::envelope::describe;
 use crate::{FeedState, ReadError, Severity};
@@ -42,8 +51,28 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
         sample: draft.state.sample || state.sample,
         ..state
     };
-    draft.account_name = node.at("AwsAccountName").text();
+    // It is the name of the account that the finding was made for.
+    draft.account_name = node
+        .at("AwsAccountName")
+        .text()
+        .filter(|_| draft.account.as_deref() == Some(draft.key_account.as_str()));
+    draft.finding_id = Some(id);
+    draft.remediation = remediation(node);
     Ok(draft)
+}
+
+/// What the product advises, with its links: those are part of its words and no values of the finding.
+fn remediation(node: Node<'_>) -> Option<String> {
+    let advice = node.path("Remediation/Recommendation");
+    let packages = node.each("Vulnerabilities/VulnerablePackages/Remediation");
+    let mut lines: Vec<String> = Vec::new();
+    let all = [advice.at("Text"), advice.at("Url")].into_iter();
+    for line in all.chain(packages).chain([node.at("SourceUrl")]) {
+        let text = line.text().unwrap_or_default();
+        let line = told(&text).filter(|line| !lines.iter().any(|known| known == line));
+        lines.extend(line.map(str::to_owned));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Who made a finding.
@@ -59,9 +88,13 @@ enum Product {
 fn product(node: Node<'_>) -> Product {
     let arn = node.at("ProductArn").str();
     let path = arn
-        .and_then(|arn| arn.split_once("product/"))
+        .and_then(|arn| {
+            let own = arn.split_once(":product/");
+            own.or_else(|| arn.split_once(":productv2/"))
+        })
         .map(|(_, path)| path);
-    let name = || node.at("ProductName").text();
+    let name = || node.at("ProductName").str().and_then(told);
+    let name = || name().map(str::to_owned);
     Product::Other(match path.and_then(|path| path.split_once('/')) {
         Some(("aws", "guardduty")) => return Product::GuardDuty,
         Some(("aws", product)) => product.to_owned(),
@@ -79,7 +112,8 @@ fn state(node: Node<'_>) -> FeedState {
     FeedState {
         archived: node.at("RecordState").is("ARCHIVED"),
         inactive: false,
-        resolved: workflow.is("RESOLVED"),
+        resolved: workflow.is("RESOLVED")
+            || (!workflow.exists() && node.at("WorkflowState").is("RESOLVED")),
         suppressed: workflow.is("SUPPRESSED"),
         passed: node.path("Compliance/Status").is("PASSED"),
         // A title says so of GuardDuty's own findings only: those of other products quote what others wrote.
@@ -87,20 +121,27 @@ fn state(node: Node<'_>) -> FeedState {
     }
 }
 
-/// Severity by label; without one by the normalised number from 0 to 100.
+/// Severity by label; without one by the normalised number from 0 to 100, else by the product's own word or number.
 fn severity(node: Node<'_>) -> Severity {
-    let severity = node.at("Severity");
-    let provider = node.path("FindingProviderFields/Severity");
-    let label = severity.at("Label").str().or(provider.at("Label").str());
-    if let Some(known) = label.and_then(|label| label.parse().ok()) {
+    let given = [
+        node.at("Severity"),
+        node.path("FindingProviderFields/Severity"),
+    ];
+    let words = |key: &'static str| given.into_iter().filter_map(move |one| one.at(key).text());
+    if let Some(known) = words("Label").find_map(|label| label.parse().ok()) {
         return known;
     }
-    match severity.at("Normalized").number() {
+    match given
+        .into_iter()
+        .find_map(|one| one.at("Normalized").number())
+    {
         Some(number) if number >= 90.0 => Severity::Critical,
         Some(number) if number >= 70.0 => Severity::High,
         Some(number) if number >= 40.0 => Severity::Medium,
         Some(number) if number >= 1.0 => Severity::Low,
         Some(number) if number >= 0.0 => Severity::Informational,
-        _ => Severity::Medium,
+        _ => words("Original")
+            .find_map(|word| word.parse().ok())
+            .unwrap_or(Severity::Medium),
     }
 }

@@ -1,6 +1,7 @@
 //! Messages as feeds really send them. Sample files: `tests/fixtures/alerts/`.
 
 mod addresses;
+mod asff;
 mod attacks;
 mod faults;
 mod feeds;

@@ -1,0 +1,105 @@
+//! What sort of finding it is, by its product, its check or its types.
+//!
+//! | what | class |
+//! |---|---|
+//! | products of [`CHECKERS`]: Config, Access Analyzer, Patch Manager, … | posture |
+//! | Macie | posture for its policy findings, else sensitive data |
+//! | Health about a risk or an abuse | threat |
+//! | a software check that lists vulnerabilities | vulnerability |
+//! | `Compliance` with a control or a status | posture |
+//! | `TTPs/…`, `Effects/…`, `Unusual Behaviors/…` | threat |
+//! | `Software and Configuration Checks/Vulnerabilities/…` | vulnerability |
+//! | `Software and Configuration Checks/…`, network reachability of Inspector among them | posture |
+//! | `Sensitive Data Identifications/…` | sensitive data |
+//! | nothing of these | threat; vulnerability where it names packages alone |
+
+use super::super::Node;
+use crate::Class;
+
+/// Products of Amazon that look how things are configured; their types may say what could come of it.
+const CHECKERS: [&str; 6] = [
+    "access-analyzer",
+    "config",
+    "iot-device-defender-audit",
+    "ssm-patch-manager",
+    "systems-manager-patch-manager",
+    "trusted-advisor",
+];
+
+/// Types by how they begin: <https://docs.aws.amazon.com/securityhub/latest/userguide/securityhub-findings-format-type-taxonomy.html>.
+/// Of several the first row that fits counts: who acted is never filed under a check.
+const NAMESPACES: [(&str, Class); 6] = [
+    ("TTPs", Class::Threat),
+    ("Effects", Class::Threat),
+    ("Unusual Behaviors", Class::Threat),
+    (
+        "Software and Configuration Checks/Vulnerabilities",
+        Class::Vulnerability,
+    ),
+    ("Sensitive Data Identifications", Class::SensitiveData),
+    ("Software and Configuration Checks", Class::Posture),
+];
+
+/// What makes a `Compliance` the result of a check.
+const RESULTS: [&str; 3] = ["Status", "SecurityControlId", "RelatedRequirements"];
+
+/// Returns the class of a finding of any product but GuardDuty.
+pub(super) fn class(node: Node<'_>, product: &str, types: &[String]) -> Class {
+    if let Some(class) = by_product(node, product, types) {
+        return class;
+    }
+    let by_type = by_type(types);
+    let is_software_check = matches!(by_type, Some(Class::Vulnerability | Class::Posture));
+    let lists_vulnerabilities = node.at("Vulnerabilities").items().any(Node::is_object);
+    let compliance = node.at("Compliance");
+    let is_check = RESULTS.iter().any(|key| compliance.at(key).exists());
+    let packages = || !node.each("Vulnerabilities/VulnerablePackages").is_empty();
+    match by_type {
+        _ if is_software_check && lists_vulnerabilities => Class::Vulnerability,
+        _ if is_check => Class::Posture,
+        Some(class) => class,
+        None if packages() => Class::Vulnerability,
+        None => Class::Threat,
+    }
+}
+
+fn by_product(node: Node<'_>, product: &str, types: &[String]) -> Option<Class> {
+    if CHECKERS.contains(&product) {
+        return Some(Class::Posture);
+    }
+    let generator = node.at("GeneratorId").str().unwrap_or_default();
+    match product {
+        "macie" if types.iter().any(|text| text.contains("Policy:")) => Some(Class::Posture),
+        "macie" => Some(Class::SensitiveData),
+        // Keys that leaked, and what Amazon was told that the account does to others.
+        "health" if generator.contains("_RISK_") || generator.contains("_ABUSE_") => {
+            Some(Class::Threat)
+        }
+        _ => None,
+    }
+}
+
+fn by_type(types: &[String]) -> Option<Class> {
+    let mut namespaces = NAMESPACES.iter();
+    namespaces
+        .find(|(name, _)| types.iter().any(|text| within(text, name).is_some()))
+        .map(|(_, class)| *class)
+}
+
+/// Returns what follows a namespace in a type.
+fn within<'a>(text: &'a str, namespace: &str) -> Option<&'a str> {
+    let head = text.get(..namespace.len())?;
+    let rest = text.get(namespace.len()..)?;
+    let is_whole = rest.is_empty() || rest.starts_with('/');
+    (is_whole && head.eq_ignore_ascii_case(namespace)).then(|| rest.trim_start_matches('/'))
+}
+
+/// Whether a type says more than its namespace and category: `TTPs/Discovery/Recon:EC2-PortScan`, or one that is
+/// outside the taxonomy.
+pub(super) fn is_specific(text: &str) -> bool {
+    let mut namespaces = NAMESPACES.iter().filter(|(name, _)| !name.contains('/'));
+    match namespaces.find_map(|(name, _)| within(text, name)) {
+        Some(rest) => rest.contains([':', '/']),
+        None => true,
+    }
+}

@@ -1,0 +1,183 @@
+//! What ASFF names beside resources: threats, malware, threat lists, processes, patches, notes.
+//!
+//! Values are related, for their part is not told.
+
+use super::super::control::told;
+use super::super::{Draft, Node};
+use crate::{DetailKind, IndicatorKind};
+
+/// Most entries of a list that are read.
+const MAX_ENTRIES: usize = 64;
+
+/// Values of threat lists by their type.
+const LISTED: [(&str, IndicatorKind); 10] = [
+    ("DOMAIN", IndicatorKind::Domain),
+    ("EMAIL_ADDRESS", IndicatorKind::Email),
+    ("HASH_MD5", IndicatorKind::Hash),
+    ("HASH_SHA1", IndicatorKind::Hash),
+    ("HASH_SHA256", IndicatorKind::Hash),
+    ("HASH_SHA512", IndicatorKind::Hash),
+    ("IPV4_ADDRESS", IndicatorKind::Ip),
+    ("IPV6_ADDRESS", IndicatorKind::Ip),
+    ("PROCESS", IndicatorKind::Process),
+    ("URL", IndicatorKind::Url),
+];
+
+/// Counts of a patch run with what they count.
+const PATCHES: [(&str, &str); 6] = [
+    ("MissingCount", "missing"),
+    ("FailedCount", "failed"),
+    ("InstalledCount", "installed"),
+    ("InstalledOtherCount", "installed outside the baseline"),
+    ("InstalledRejectedCount", "installed though rejected"),
+    ("InstalledPendingReboot", "waiting for a reboot"),
+];
+
+/// Reads what any product's findings may name.
+pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+    for threat in node.at("Threats").items().take(MAX_ENTRIES) {
+        read_threat(draft, threat);
+    }
+    for malware in node.at("Malware").items().take(MAX_ENTRIES) {
+        read_malware(draft, malware);
+    }
+    for hit in node.at("ThreatIntelIndicators").items().take(MAX_ENTRIES) {
+        read_hit(draft, hit);
+    }
+    read_process(draft, node.at("Process"));
+    let patches = counts(node.at("PatchSummary"));
+    draft.add_detail_text(DetailKind::Trait, &patches, None);
+    let related = [
+        "RelatedFindings/Id",
+        "FindingProviderFields/RelatedFindings/Id",
+    ];
+    for id in related
+        .iter()
+        .flat_map(|path| node.each(path))
+        .take(MAX_ENTRIES)
+    {
+        draft.add_detail(DetailKind::RelatedFinding, id);
+    }
+    draft.add_detail(DetailKind::Signature, node.path("GeneratorDetails/Name"));
+    read_opinions(draft, node);
+}
+
+fn read_threat(draft: &mut Draft, threat: Node<'_>) {
+    let mut about = None;
+    for file in threat.at("FilePaths").items().take(MAX_ENTRIES) {
+        let path = ["FilePath", "FileName"].map(|key| file.at(key));
+        let path = path.into_iter().find(|path| path.str().is_some());
+        let path = path.and_then(|path| draft.add_related(IndicatorKind::File, path));
+        let hash = draft.add_related(IndicatorKind::Hash, file.at("Hash"));
+        draft.add_related(IndicatorKind::Arn, file.at("ResourceId"));
+        about = about.or(path).or(hash);
+    }
+    add_told(
+        draft,
+        DetailKind::ThreatName,
+        threat.at("Name"),
+        about.as_deref(),
+    );
+    add_told(
+        draft,
+        DetailKind::EventCount,
+        threat.at("ItemCount"),
+        about.as_deref(),
+    );
+}
+
+fn read_malware(draft: &mut Draft, malware: Node<'_>) {
+    let path = draft.add_related(IndicatorKind::File, malware.at("Path"));
+    let path = path.as_deref();
+    add_told(draft, DetailKind::ThreatName, malware.at("Name"), path);
+    let words = ["Type", "State"].map(|key| malware.at(key).str().and_then(told));
+    let words: Vec<&str> = words.into_iter().flatten().collect();
+    if !words.is_empty() {
+        let text = format!("malware: {}", words.join(", "));
+        draft.add_detail_text(DetailKind::Trait, &text, path);
+    }
+}
+
+fn read_hit(draft: &mut Draft, hit: Node<'_>) {
+    let value = hit.at("Value");
+    let kind = hit.at("Type").str().unwrap_or_default();
+    let mut listed = LISTED.iter();
+    let about = match listed.find(|(name, _)| kind.eq_ignore_ascii_case(name)) {
+        Some((_, kind)) => draft.add_related(*kind, value),
+        None => {
+            add_told(draft, DetailKind::Signature, value, None);
+            None
+        }
+    };
+    let about = about.as_deref();
+    add_told(draft, DetailKind::ThreatList, hit.at("Source"), about);
+    if let Some(category) = hit.at("Category").str().and_then(told) {
+        draft.add_detail_text(DetailKind::Trait, &format!("listed as {category}"), about);
+    }
+}
+
+fn read_process(draft: &mut Draft, process: Node<'_>) {
+    let name = draft.add_related(IndicatorKind::Process, process.at("Name"));
+    let path = draft.add_related(IndicatorKind::File, process.at("Path"));
+    let about = name.or(path);
+    let numbers = [("Pid", "pid"), ("ParentPid", "parent pid")];
+    let numbers = numbers.map(|(key, word)| Some(format!("{word} {}", process.at(key).text()?)));
+    let numbers: Vec<String> = numbers.into_iter().flatten().collect();
+    draft.add_detail_text(DetailKind::Trait, &numbers.join(", "), about.as_deref());
+}
+
+/// `patches: 3 missing, 1 failed`; empty where all counts are 0.
+fn counts(summary: Node<'_>) -> String {
+    let counts = PATCHES.iter().filter_map(|(key, word)| {
+        let count = summary.at(key).count().filter(|count| *count > 0)?;
+        Some(format!("{count} {word}"))
+    });
+    let counts: Vec<String> = counts.collect();
+    match counts.is_empty() {
+        true => String::new(),
+        false => format!("patches: {}", counts.join(", ")),
+    }
+}
+
+/// What people and the product think of it. What speaks for it clears nothing.
+fn read_opinions(draft: &mut Draft, node: Node<'_>) {
+    if let Some(verified) = node.at("VerificationState").str().and_then(told) {
+        let kind = match verified {
+            "FALSE_POSITIVE" | "BENIGN_POSITIVE" => DetailKind::Claim,
+            _ => DetailKind::Trait,
+        };
+        draft.add_detail_text(kind, &format!("verified there as {verified}"), None);
+    }
+    if let Some(text) = node.path("Note/Text").str().and_then(told) {
+        let by = node.path("Note/UpdatedBy").str().unwrap_or("somebody");
+        draft.add_detail_text(DetailKind::Trait, &format!("note by {by}: {text}"), None);
+    }
+    for key in ["Confidence", "Criticality"] {
+        let given = [node.at(key), node.path("FindingProviderFields").at(key)];
+        if let Some(value) = given.into_iter().find_map(Node::text) {
+            let text = format!("{} {value}", key.to_ascii_lowercase());
+            draft.add_detail_text(DetailKind::Trait, &text, None);
+        }
+    }
+    let status = node.path("Compliance/Status").str().and_then(told);
+    if let Some(status) = status.filter(|status| !matches!(*status, "PASSED" | "FAILED")) {
+        draft.add_detail_text(DetailKind::Trait, &format!("compliance: {status}"), None);
+    }
+    for reason in node
+        .path("Compliance/StatusReasons")
+        .items()
+        .take(MAX_ENTRIES)
+    {
+        let words = ["ReasonCode", "Description"].map(|key| reason.at(key).str().and_then(told));
+        let words: Vec<&str> = words.into_iter().flatten().collect();
+        draft.add_detail_text(DetailKind::Trait, &words.join(": "), None);
+    }
+}
+
+/// Adds a detail that is no placeholder.
+pub(super) fn add_told(draft: &mut Draft, kind: DetailKind, node: Node<'_>, about: Option<&str>) {
+    let text = node.text().unwrap_or_default();
+    if let Some(text) = told(&text) {
+        draft.add_detail_text(kind, text, about);
+    }
+}

@@ -1,0 +1,127 @@
+//! The type of an alert: what tells one sort of finding of a product from the others.
+//!
+//! Types of ASFF are categories that thousands of checks share, so the control or the check comes first where somebody
+//! looked, and the type that says more than a category where somebody acted.
+
+use super::super::control::{check_name, told};
+use super::super::{Draft, Node};
+use super::class::is_specific;
+use crate::{Class, DetailKind};
+
+/// Where products name their check in `ProductFields`.
+const CHECKS: [&str; 4] = [
+    "ControlId",
+    "RuleId",
+    "aws/config/ConfigRuleName",
+    "CheckId",
+];
+
+/// Where findings of one standard name it.
+const STANDARDS: [&str; 2] = ["StandardsArn", "StandardsGuideArn"];
+
+/// Most requirements of a control that are kept.
+const MAX_REQUIREMENTS: usize = 24;
+
+/// The types of a finding, those that the product gave last; without placeholders.
+pub(super) fn types(node: Node<'_>) -> Vec<String> {
+    let own = node.at("Types").items();
+    own.chain(node.path("FindingProviderFields/Types").items())
+        .filter_map(Node::text)
+        .filter(|text| told(text).is_some())
+        .collect()
+}
+
+/// Returns the type: of a check its control, of a vulnerability its id, of all else the first type that says more than
+/// a category, else what generated it.
+pub(super) fn kind(
+    node: Node<'_>,
+    class: Class,
+    product: &str,
+    types: &[String],
+) -> Option<String> {
+    let specific = || types.iter().find(|text| is_specific(text)).cloned();
+    let named = match class {
+        Class::Posture => control(node)
+            .or_else(|| generator(node, product))
+            .or_else(|| title_control(node))
+            .or_else(specific),
+        Class::Vulnerability => vulnerability(node)
+            .or_else(specific)
+            .or_else(|| generator(node, product)),
+        _ => specific().or_else(|| generator(node, product)),
+    };
+    named
+        .or_else(|| types.first().cloned())
+        .or_else(|| node.at("GeneratorId").text())
+}
+
+/// Adds the control with its standards and with the requirements that it stands for.
+pub(super) fn add_control(draft: &mut Draft, node: Node<'_>) {
+    let Some(control) = control(node) else {
+        return;
+    };
+    let compliance = node.at("Compliance");
+    let standards = compliance.each("AssociatedStandards/StandardsId");
+    let requirements = compliance.each("RelatedRequirements");
+    let all: Vec<String> = standards
+        .into_iter()
+        .chain(requirements)
+        .filter_map(Node::text)
+        .take(MAX_REQUIREMENTS)
+        .collect();
+    for of in &all {
+        let of = of
+            .trim_start_matches("standards/")
+            .trim_start_matches("ruleset/");
+        draft.add_detail_text(DetailKind::Control, &format!("{control} ({of})"), None);
+    }
+    if all.is_empty() {
+        draft.add_detail_text(DetailKind::Control, &control, None);
+    }
+}
+
+/// The control's id, which all standards share; else the one of its standard, with that.
+fn control(node: Node<'_>) -> Option<String> {
+    if let Some(id) = node.path("Compliance/SecurityControlId").text()
+        && let Some(id) = check_name(&id)
+    {
+        return Some(id);
+    }
+    let fields = node.at("ProductFields");
+    // A key holds slashes of its own.
+    let mut checks = CHECKS.iter();
+    let check = checks.find_map(|key| check_name(&fields.at(key).text()?))?;
+    let mut standards = STANDARDS.iter();
+    let standard = standards.find_map(|key| check_name(&fields.at(key).text()?));
+    Some(match standard {
+        Some(standard) => format!("{standard}/{check}"),
+        None => check,
+    })
+}
+
+/// The check that generated a finding, unless that only repeats the product's name.
+fn generator(node: Node<'_>, product: &str) -> Option<String> {
+    let name = check_name(&node.at("GeneratorId").text()?)?;
+    let own = letters(&name);
+    let bare = own.trim_start_matches("aws").trim_start_matches("amazon");
+    let product = letters(product);
+    let repeats = !product.is_empty() && (product == own || product.ends_with(bare));
+    (!repeats).then_some(name)
+}
+
+fn letters(text: &str) -> String {
+    let letters = text.chars().filter(|one| one.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// `[S3.8] Buckets should block public access` is about `S3.8`.
+fn title_control(node: Node<'_>) -> Option<String> {
+    let (id, _) = node.at("Title").str()?.strip_prefix('[')?.split_once(']')?;
+    check_name(id).filter(|id| id.contains(|one: char| one.is_ascii_digit()))
+}
+
+fn vulnerability(node: Node<'_>) -> Option<String> {
+    let ids = node.each("Vulnerabilities/Id").into_iter();
+    let mut ids = ids.filter_map(Node::str).filter_map(told);
+    ids.next().map(str::to_owned)
+}

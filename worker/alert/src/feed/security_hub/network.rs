@@ -1,0 +1,127 @@
+//! `Network`: the ends of a connection, with the parts that its direction gives them.
+//!
+//! Who connected from outside acted; whom the resource connected to is the far end.
+
+use super::super::{Draft, Node};
+use super::path;
+use crate::{Class, DetailKind, Indicator, IndicatorKind, Role};
+
+/// Which way a connection was opened, as seen from the resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Inbound,
+    Outbound,
+}
+
+impl Direction {
+    fn parse(word: Node<'_>) -> Option<Self> {
+        match word.str()?.to_ascii_uppercase().as_str() {
+            "IN" | "INBOUND" | "INGRESS" => Some(Self::Inbound),
+            "OUT" | "OUTBOUND" | "EGRESS" => Some(Self::Outbound),
+            _ => None,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Inbound => "inbound",
+            Self::Outbound => "outbound",
+        }
+    }
+}
+
+/// One end of a connection.
+#[derive(Default)]
+pub(super) struct End<'a> {
+    pub(super) addresses: Vec<&'a str>,
+    pub(super) domain: Option<&'a str>,
+    pub(super) port: Option<u64>,
+}
+
+pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+    let network = node.at("Network");
+    let direction = Direction::parse(network.at("Direction"));
+    let source = end(
+        network,
+        ["SourceIpV4", "SourceIpV6", "SourceDomain", "SourcePort"],
+    );
+    let destination = end(
+        network,
+        [
+            "DestinationIpV4",
+            "DestinationIpV6",
+            "DestinationDomain",
+            "DestinationPort",
+        ],
+    );
+    let direction = connect(draft, direction, &source, &destination);
+    draft.add_detail(DetailKind::Protocol, network.at("Protocol"));
+    if let Some(range) = path::ports(network.at("OpenPortRange")) {
+        draft.add_detail_text(DetailKind::Exposure, &format!("open ports: {range}"), None);
+    }
+    path::read(draft, node.at("NetworkPath"), direction);
+}
+
+fn end<'a>(network: Node<'a>, keys: [&str; 4]) -> End<'a> {
+    let [v4, v6, domain, port] = keys.map(|key| network.at(key));
+    End {
+        addresses: [v4, v6].into_iter().filter_map(Node::str).collect(),
+        domain: domain.str(),
+        port: port.count().filter(|port| *port > 0),
+    }
+}
+
+/// Adds both ends with their parts and ports, and returns the direction, told or seen by whose address is whose.
+///
+/// Without a direction the source acted and the destination is the far end. Nobody acted where only a check looked.
+pub(super) fn connect(
+    draft: &mut Draft,
+    told: Option<Direction>,
+    source: &End<'_>,
+    destination: &End<'_>,
+) -> Option<Direction> {
+    let is_own = |end: &End<'_>| end.addresses.iter().any(|text| draft.is_own_address(text));
+    let direction = told.or_else(|| match (is_own(source), is_own(destination)) {
+        (true, false) => Some(Direction::Outbound),
+        (false, true) => Some(Direction::Inbound),
+        _ => None,
+    });
+    let (from, to) = match direction {
+        _ if draft.class != Class::Threat => (Role::Related, Role::Related),
+        Some(Direction::Inbound) => (Role::Actor, Role::Related),
+        Some(Direction::Outbound) => (Role::Related, Role::Remote),
+        None => (Role::Actor, Role::Remote),
+    };
+    let (near, far) = (DetailKind::LocalPort, DetailKind::RemotePort);
+    let (source_port, destination_port) = match direction {
+        Some(Direction::Inbound) => (far, near),
+        Some(Direction::Outbound) => (near, far),
+        None => (far, far),
+    };
+    add_end(draft, source, from, source_port);
+    add_end(draft, destination, to, destination_port);
+    if let Some(direction) = direction {
+        draft.add_detail_text(DetailKind::Direction, direction.as_str(), None);
+    }
+    direction
+}
+
+fn add_end(draft: &mut Draft, end: &End<'_>, role: Role, port: DetailKind) {
+    for address in &end.addresses {
+        draft.add_text(IndicatorKind::Ip, role, address);
+    }
+    if let Some(domain) = end.domain {
+        // A host chooses its name: beside its address it says nothing of who that is.
+        let role = if end.addresses.is_empty() {
+            role
+        } else {
+            Role::Related
+        };
+        draft.add_text(IndicatorKind::Domain, role, domain);
+    }
+    if let Some(number) = end.port {
+        let parsed = |text: &&str| Indicator::parse(IndicatorKind::Ip, text, Role::Related);
+        let about = end.addresses.iter().find_map(parsed).map(|one| one.value);
+        draft.add_detail_text(port, &number.to_string(), about.as_deref());
+    }
+}

@@ -1,0 +1,111 @@
+//! `NetworkPath`: the way from the outside to a resource, or from it, with what it passes.
+//!
+//! <https://docs.aws.amazon.com/securityhub/1.0/APIReference/API_NetworkPathComponent.html>
+
+use super::super::{Draft, Node};
+use super::network::{Direction, End, connect};
+use crate::{DetailKind, IndicatorKind, Role};
+
+/// Most components of a path that are told.
+const MAX_COMPONENTS: usize = 16;
+
+/// Components that are details of their own, by how their types end.
+const COMPONENTS: [(&str, DetailKind); 3] = [
+    ("SecurityGroup", DetailKind::SecurityGroup),
+    ("Subnet", DetailKind::Subnet),
+    ("VPC", DetailKind::Vpc),
+];
+
+pub(super) fn read(draft: &mut Draft, path: Node<'_>, direction: Option<Direction>) {
+    let components: Vec<Node<'_>> = path.items().take(MAX_COMPONENTS).collect();
+    let (Some(first), Some(last)) = (components.first(), components.last()) else {
+        return;
+    };
+    let from = hop(*first, ["Ingress", "Egress"], "Source");
+    let to = hop(*last, ["Egress", "Ingress"], "Destination");
+    connect(draft, direction, &end(from), &end(to));
+    for component in &components {
+        add_component(draft, *component);
+        for inner in [
+            "Ingress/Source",
+            "Ingress/Destination",
+            "Egress/Source",
+            "Egress/Destination",
+        ] {
+            for address in end(component.path(inner)).addresses {
+                draft.add_text(IndicatorKind::Ip, Role::Related, address);
+            }
+        }
+    }
+    draft.add_detail_text(DetailKind::Exposure, &sentence(&components, from, to), None);
+}
+
+/// The side of a component that tells an end of the path.
+fn hop<'a>(component: Node<'a>, ways: [&str; 2], side: &str) -> Node<'a> {
+    let [way, other] = ways.map(|way| component.at(way).at(side));
+    if way.exists() { way } else { other }
+}
+
+fn end<'a>(hop: Node<'a>) -> End<'a> {
+    let addresses = hop.at("Address").items().filter_map(Node::str);
+    End {
+        addresses: addresses.map(single).collect(),
+        ..End::default()
+    }
+}
+
+/// A network of one address is that address.
+fn single(network: &str) -> &str {
+    let bare = network.strip_suffix("/32");
+    bare.or_else(|| network.strip_suffix("/128"))
+        .unwrap_or(network)
+}
+
+fn add_component(draft: &mut Draft, component: Node<'_>) {
+    let kind = component.at("ComponentType").str().unwrap_or_default();
+    let mut details = COMPONENTS.iter();
+    if let Some((_, detail)) = details.find(|(end, _)| kind.ends_with(end)) {
+        draft.add_detail(*detail, component.at("ComponentId"));
+    }
+    if kind.ends_with("EC2::Instance") {
+        draft.add(
+            IndicatorKind::Instance,
+            Role::Related,
+            component.at("ComponentId"),
+        );
+    }
+}
+
+/// `from 0.0.0.0/0 through AWS::EC2::InternetGateway igw-1, AWS::EC2::SecurityGroup sg-1 to 10.0.0.7 ports 22`.
+fn sentence(components: &[Node<'_>], from: Node<'_>, to: Node<'_>) -> String {
+    let named = components.iter().map(|component| {
+        let words = ["ComponentType", "ComponentId"].map(|key| component.at(key).str());
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    });
+    let named: Vec<String> = named.filter(|name| !name.is_empty()).collect();
+    let listed = |hop: Node<'_>| {
+        let addresses: Vec<&str> = hop.at("Address").items().filter_map(Node::str).collect();
+        addresses.join(", ")
+    };
+    let open: Vec<String> = to.at("PortRanges").items().filter_map(ports).collect();
+    [
+        ("from", listed(from)),
+        ("through", named.join(", ")),
+        ("to", listed(to)),
+        ("ports", open.join(", ")),
+    ]
+    .into_iter()
+    .filter(|(_, what)| !what.is_empty())
+    .map(|(word, what)| format!("{word} {what}"))
+    .collect::<Vec<_>>()
+    .join(" ")
+}
+
+/// `22`, or `22-25`.
+pub(super) fn ports(range: Node<'_>) -> Option<String> {
+    let (begin, end) = (range.at("Begin").count(), range.at("End").count());
+    Some(match (begin.or(end)?, end.or(begin)?) {
+        (begin, end) if begin == end => begin.to_string(),
+        (begin, end) => format!("{begin}-{end}"),
+    })
+}

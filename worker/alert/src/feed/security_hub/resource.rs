@@ -1,0 +1,259 @@
+//! `Resources`: what the finding concerns, by resource type.
+//!
+//! Any type gives a resource with its id; what ASFF has details of is read by the names of their members, whatever the
+//! type is. Member names: <https://docs.aws.amazon.com/securityhub/latest/userguide/asff-resources.html>.
+
+use super::super::control::told;
+use super::super::resource_kind::resource_kind;
+use super::super::{Draft, Node};
+use super::place;
+use crate::{Class, DetailKind, IndicatorKind, Provider, Role};
+
+/// Most members of a free map that are told.
+const MAX_MEMBERS: usize = 24;
+
+/// Details by their paths.
+const DETAILS: [(DetailKind, &str); 21] = [
+    (DetailKind::Vpc, "VpcId"),
+    (DetailKind::Vpc, "VpcConfig/VpcId"),
+    (DetailKind::Vpc, "DbSubnetGroup/VpcId"),
+    (DetailKind::Subnet, "SubnetId"),
+    (DetailKind::Subnet, "SubnetIds"),
+    (DetailKind::Subnet, "VpcConfig/SubnetIds"),
+    (DetailKind::Subnet, "ResourcesVpcConfig/SubnetIds"),
+    (
+        DetailKind::Subnet,
+        "NetworkConfiguration/AwsVpcConfiguration/Subnets",
+    ),
+    (DetailKind::SecurityGroup, "GroupId"),
+    (DetailKind::SecurityGroup, "SecurityGroups"),
+    (DetailKind::SecurityGroup, "SecurityGroups/GroupId"),
+    (DetailKind::SecurityGroup, "SecurityGroupIds"),
+    (DetailKind::SecurityGroup, "VpcConfig/SecurityGroupIds"),
+    (
+        DetailKind::SecurityGroup,
+        "ResourcesVpcConfig/SecurityGroupIds",
+    ),
+    (
+        DetailKind::SecurityGroup,
+        "VpcSecurityGroups/VpcSecurityGroupId",
+    ),
+    (
+        DetailKind::SecurityGroup,
+        "NetworkConfiguration/AwsVpcConfiguration/SecurityGroups",
+    ),
+    (DetailKind::Group, "GroupList"),
+    (DetailKind::LocalPort, "Endpoint/Port"),
+    (DetailKind::LocalPort, "DbInstancePort"),
+    (DetailKind::Permission, "AttachedManagedPolicies/PolicyName"),
+    (DetailKind::Permission, "UserPolicyList/PolicyName"),
+];
+
+/// What is open, by members that say so.
+const OPEN: [(&str, &str); 3] = [
+    ("PubliclyAccessible", "publicly accessible"),
+    (
+        "ResourcesVpcConfig/EndpointPublicAccess",
+        "public endpoint of the cluster's API",
+    ),
+    ("Privileged", "privileged container"),
+];
+
+/// Values beside the resource.
+const VALUES: [(IndicatorKind, &str); 17] = [
+    (IndicatorKind::Image, "ImageId"),
+    (IndicatorKind::Image, "ImageName"),
+    (IndicatorKind::Image, "Image"),
+    (IndicatorKind::Image, "Containers/Image"),
+    (IndicatorKind::Image, "ContainerDefinitions/Image"),
+    (IndicatorKind::Container, "Containers/Name"),
+    (IndicatorKind::Container, "ContainerDefinitions/Name"),
+    (IndicatorKind::Hash, "ImageDigest"),
+    (IndicatorKind::Instance, "Attachment/InstanceId"),
+    (IndicatorKind::Domain, "Endpoint/Address"),
+    (IndicatorKind::Arn, "IamInstanceProfileArn"),
+    (IndicatorKind::Arn, "Role"),
+    (IndicatorKind::Arn, "RoleArn"),
+    (IndicatorKind::Arn, "TaskRoleArn"),
+    (IndicatorKind::Arn, "ClusterArn"),
+    (IndicatorKind::Arn, "TaskDefinitionArn"),
+    (IndicatorKind::Arn, "SessionContext/SessionIssuer/Arn"),
+];
+
+/// Addresses of the resource.
+const ADDRESSES: [&str; 6] = [
+    "IpV4Addresses",
+    "IpV6Addresses",
+    "PublicIp",
+    "PrivateIpAddress",
+    "PrivateIpAddresses/PrivateIpAddress",
+    "IpV6Addresses/IpV6Address",
+];
+
+/// Reads one resource: what it was done to, or whose credentials acted.
+pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
+    let kind = resource.at("Type").str().unwrap_or("Other");
+    let Some(id) = resource.at("Id").text() else {
+        return;
+    };
+    let id = id.as_str();
+    let last = id.rsplit(['/', ':']).next().unwrap_or(id);
+    let name = match kind {
+        "AwsEcrContainerImage" => image_name(id),
+        "AwsS3Object" => object(draft, id),
+        _ => None,
+    };
+    let name = name.as_deref().unwrap_or(last);
+    if kind == "AwsIamAccessKey" {
+        access_key(draft, resource, last);
+    } else if let Some(indicator) = resource_kind(kind) {
+        let role = match indicator {
+            IndicatorKind::Principal if resource.at("ResourceRole").is("Actor") => Role::Actor,
+            _ => Role::Target,
+        };
+        draft.add_text(indicator, role, name);
+        draft.tell_kind(name, None, Some(kind));
+    }
+    draft.add_text(IndicatorKind::Arn, Role::Related, id);
+    details(draft, resource.at("Details"), id);
+    data(draft, resource.at("DataClassification"), id);
+    draft.add_detail_about(
+        DetailKind::Application,
+        resource.at("ApplicationName"),
+        Some(id),
+    );
+    if let Some(owner) = place::owner(resource, Provider::Aws)
+        && draft.other_account(&owner).is_some()
+    {
+        draft.add_detail_text(DetailKind::OtherAccount, &owner, Some(id));
+    }
+    let tags = resource.at("Tags").members();
+    let tags = tags.filter_map(|(key, value)| Some((key.to_owned(), value.text()?)));
+    let name = Some(name).filter(|name| *name != id);
+    draft.add_resource(kind, id, name, tags.take(256).collect());
+}
+
+/// A key acted where somebody acted, or where the finding says so; a check only looked at it.
+fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str) {
+    let details = resource.path("Details/AwsIamAccessKey");
+    let id = details.at("AccessKeyId").str().unwrap_or(id);
+    let mut names = ["PrincipalName", "UserName"]
+        .map(|key| details.at(key))
+        .into_iter();
+    let name = names.find(|name| name.exists());
+    let (user, word) = (details.at("PrincipalId"), details.at("PrincipalType"));
+    if draft.class == Class::Threat || resource.at("ResourceRole").is("Actor") {
+        draft.add_text(IndicatorKind::AccessKey, Role::Actor, id);
+        if let Some(name) = name {
+            draft.add_caller(details.at("AccountId").str(), name, user, word);
+        }
+        return;
+    }
+    draft.add_text(IndicatorKind::AccessKey, Role::Target, id);
+    if let Some(name) = name.and_then(Node::str) {
+        draft.add_text(IndicatorKind::Principal, Role::Target, name);
+        draft.tell_kind(name, user.str(), word.str());
+    }
+}
+
+/// `…:repository/shop/sha256:ab…` is the image `shop@sha256:ab…`.
+fn image_name(id: &str) -> Option<String> {
+    let (_, path) = id.split_once(":repository/")?;
+    let (repository, digest) = path.rsplit_once('/')?;
+    Some(format!("{repository}@{digest}"))
+}
+
+/// Adds the bucket and the key of an object, and returns the key.
+fn object(draft: &mut Draft, id: &str) -> Option<String> {
+    let (_, path) = id.split_once(":::")?;
+    let (bucket, key) = path.split_once('/')?;
+    draft.add_text(IndicatorKind::Bucket, Role::Target, bucket);
+    draft.add_text(IndicatorKind::File, Role::Related, key);
+    Some(key.to_owned())
+}
+
+fn details(draft: &mut Draft, all: Node<'_>, id: &str) {
+    for (key, details) in all.members() {
+        if key.eq_ignore_ascii_case("Other") {
+            add_members(draft, details, Some(id));
+            continue;
+        }
+        for (kind, path) in DETAILS {
+            for value in details.each(path) {
+                draft.add_detail_about(kind, value, Some(id));
+            }
+        }
+        for (kind, path) in VALUES {
+            for value in details.each(path) {
+                draft.add(kind, Role::Related, value);
+            }
+        }
+        for address in ADDRESSES.iter().flat_map(|path| details.each(path)) {
+            draft.add_address(address);
+        }
+        for (path, what) in OPEN {
+            if details.path(path).is_true() {
+                draft.add_detail_text(DetailKind::Exposure, what, Some(id));
+            }
+        }
+        rules(draft, details, id);
+    }
+}
+
+/// Rules of a security group that let anybody in.
+fn rules(draft: &mut Draft, details: Node<'_>, id: &str) {
+    for rule in details.at("IpPermissions").items() {
+        let networks = rule.each("IpRanges/CidrIp").into_iter();
+        let networks = networks.chain(rule.each("Ipv6Ranges/CidrIpv6"));
+        let networks = networks.filter_map(Node::str);
+        for network in networks.filter(|network| network.ends_with("/0")) {
+            let words = ["IpProtocol", "FromPort", "ToPort"].map(|key| rule.at(key).text());
+            let text = match words {
+                [Some(protocol), Some(from), Some(to)] if from == to => {
+                    format!("open to {network}: {protocol} {from}")
+                }
+                [Some(protocol), Some(from), Some(to)] => {
+                    format!("open to {network}: {protocol} {from}-{to}")
+                }
+                _ => format!("open to {network}: all traffic"),
+            };
+            draft.add_detail_text(DetailKind::Exposure, &text, Some(id));
+        }
+    }
+}
+
+/// What Macie found, by category: `PERSONAL_INFORMATION: 34 EMAIL_ADDRESS`.
+fn data(draft: &mut Draft, data: Node<'_>, id: &str) {
+    let found = data.at("Result");
+    for category in found.at("SensitiveData").items() {
+        let kinds = category.at("Detections").items().filter_map(|one| {
+            let words = [one.at("Count").text(), one.at("Type").text()];
+            Some(words.into_iter().flatten().collect::<Vec<_>>().join(" "))
+                .filter(|text| !text.is_empty())
+        });
+        let kinds: Vec<String> = kinds.take(MAX_MEMBERS).collect();
+        let name = category.at("Category").str().unwrap_or("sensitive data");
+        let text = format!("{name}: {}", kinds.join(", "));
+        let text = text.trim_end_matches([':', ' ']);
+        draft.add_detail_text(DetailKind::Trait, text, Some(id));
+    }
+    for name in found.each("CustomDataIdentifiers/Detections/Name") {
+        draft.add_detail_about(DetailKind::CustomRule, name, Some(id));
+    }
+}
+
+/// Adds the members of a free map as traits, and the values that their texts name.
+pub(super) fn add_members(draft: &mut Draft, map: Node<'_>, about: Option<&str>) {
+    let members = map
+        .members()
+        .filter(|(key, _)| !key.starts_with("aws/securityhub/"));
+    let mut texts = Vec::new();
+    for (key, value) in members.take(MAX_MEMBERS) {
+        let Some(value) = value.text() else { continue };
+        if let Some(value) = told(&value) {
+            draft.add_detail_text(DetailKind::Trait, &format!("{key}: {value}"), about);
+            texts.push(value.to_owned());
+        }
+    }
+    draft.add_from_text(&texts.join("\n"));
+}
