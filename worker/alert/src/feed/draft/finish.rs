@@ -39,6 +39,7 @@ impl Draft {
             self.id.clone(),
             self.key_account.clone(),
             self.account.clone().unwrap_or_default(),
+            self.finding_id.clone().unwrap_or_default(),
         ];
         let keep: HashSet<&str> = indicators
             .iter()

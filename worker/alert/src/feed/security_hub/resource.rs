@@ -101,6 +101,7 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
     let name = match kind {
         "AwsEcrContainerImage" => image_name(id),
         "AwsS3Object" => object(draft, id),
+        "Container" => resource.path("Details/Container/Name").text(),
         _ => None,
     };
     let name = name.as_deref().unwrap_or(last);

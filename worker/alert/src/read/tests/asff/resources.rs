@@ -35,12 +35,8 @@ fn every_type_gives_a_resource_with_its_arn() {
     for kind in TYPES.split_whitespace() {
         let id = format!("arn:aws:example:eu-west-1:111122223333:thing/{kind}-1");
         let alert = of(kind, &id, json!({"Unknown": {"deep": [1]}}));
-        let resources: Vec<_> = alert
-            .resources
-            .iter()
-            .map(|one| (&one.kind, &one.id))
-            .collect();
-        assert_eq!(resources, [(&kind.to_owned(), &id)]);
+        let ids: Vec<&str> = alert.resources.iter().map(|one| one.id.as_str()).collect();
+        assert_eq!(ids, [&id], "{kind}");
         assert!(alert.knows(IndicatorKind::Arn, &id), "{kind}");
     }
 }
@@ -73,27 +69,80 @@ fn details_of_common_types_are_read() {
     };
     insta::assert_snapshot!(told("AwsEc2Instance", json!({
         "ImageId": "ami-1", "IpV4Addresses": ["10.0.0.7"], "IpV6Addresses": ["2001:db8::7"], "VpcId": "vpc-1",
-        "SubnetId": "subnet-1", "IamInstanceProfileArn": "arn:aws:iam::111122223333:instance-profile/web"})), @"");
+        "SubnetId": "subnet-1", "IamInstanceProfileArn": "arn:aws:iam::111122223333:instance-profile/web"})), @"
+    vpc vpc-1
+    subnet subnet-1
+    related ip 10.0.0.7
+    related ip 2001:db8::7
+    related arn arn:aws:iam::111122223333:instance-profile/web
+    target instance one
+    related image ami-1
+    ");
     insta::assert_snapshot!(told("AwsEc2SecurityGroup", json!({"GroupId": "sg-1", "VpcId": "vpc-1", "IpPermissions": [
         {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [{"CidrIp": "0.0.0.0/0"}, {"CidrIp": "10.0.0.0/8"}]},
-        {"IpProtocol": "-1", "Ipv6Ranges": [{"CidrIpv6": "::/0"}]}]})), @"");
+        {"IpProtocol": "-1", "Ipv6Ranges": [{"CidrIpv6": "::/0"}]}]})), @"
+    vpc vpc-1
+    security_group sg-1
+    exposure open to 0.0.0.0/0: tcp 22
+    exposure open to ::/0: all traffic
+    ");
     insta::assert_snapshot!(told("AwsRdsDbInstance", json!({
         "Endpoint": {"Address": "db.example.com", "Port": 5432}, "PubliclyAccessible": true,
-        "VpcSecurityGroups": [{"VpcSecurityGroupId": "sg-2"}], "DbSubnetGroup": {"VpcId": "vpc-2"}})), @"");
+        "VpcSecurityGroups": [{"VpcSecurityGroupId": "sg-2"}], "DbSubnetGroup": {"VpcId": "vpc-2"}})), @"
+    local_port 5432
+    vpc vpc-2
+    security_group sg-2
+    exposure publicly accessible
+    related domain db.example.com
+    target database one
+    ");
     insta::assert_snapshot!(told("AwsLambdaFunction", json!({
         "Role": "arn:aws:iam::111122223333:role/fn",
-        "VpcConfig": {"VpcId": "vpc-3", "SecurityGroupIds": ["sg-3"], "SubnetIds": ["subnet-3"]}})), @"");
+        "VpcConfig": {"VpcId": "vpc-3", "SecurityGroupIds": ["sg-3"], "SubnetIds": ["subnet-3"]}})), @"
+    vpc vpc-3
+    subnet subnet-3
+    security_group sg-3
+    related arn arn:aws:iam::111122223333:role/fn
+    target function one
+    ");
     insta::assert_snapshot!(told("AwsEksCluster", json!({
-        "ResourcesVpcConfig": {"SecurityGroupIds": ["sg-4"], "SubnetIds": ["subnet-4"], "EndpointPublicAccess": true}})), @"");
+        "ResourcesVpcConfig": {"SecurityGroupIds": ["sg-4"], "SubnetIds": ["subnet-4"], "EndpointPublicAccess": true}})), @"
+    subnet subnet-4
+    security_group sg-4
+    exposure public endpoint of the cluster's API
+    target cluster one
+    ");
     insta::assert_snapshot!(told("AwsEcsTask", json!({
-        "ClusterArn": "arn:aws:ecs:eu-west-1:111122223333:cluster/shop", "Containers": [{"Name": "web", "Image": "shop/web:1"}]})), @"");
+        "ClusterArn": "arn:aws:ecs:eu-west-1:111122223333:cluster/shop", "Containers": [{"Name": "web", "Image": "shop/web:1"}]})), @"
+    related arn arn:aws:ecs:eu-west-1:111122223333:cluster/shop
+    target container one
+    related container web
+    related image shop/web:1
+    ");
     insta::assert_snapshot!(told("AwsEc2NetworkInterface", json!({
         "SecurityGroups": [{"GroupId": "sg-5", "GroupName": "web"}], "PublicIp": "203.0.113.5",
-        "PrivateIpAddresses": [{"PrivateIpAddress": "10.0.0.5"}], "Attachment": {"InstanceId": "i-5"}})), @"");
+        "PrivateIpAddresses": [{"PrivateIpAddress": "10.0.0.5"}], "Attachment": {"InstanceId": "i-5"}})), @"
+    security_group sg-5
+    related ip 10.0.0.5
+    related ip 203.0.113.5
+    related instance i-5
+    ");
     insta::assert_snapshot!(told("AwsIamUser", json!({"UserName": "one", "GroupList": ["admins"],
-        "AttachedManagedPolicies": [{"PolicyName": "AdministratorAccess"}]})), @"");
-    insta::assert_snapshot!(told("Container", json!({"Name": "web", "ImageName": "shop/web:1", "Privileged": true})), @"");
-    insta::assert_snapshot!(told("Other", json!({"host": "jump-1", "peer": "203.0.113.70", "none": "N/A"})), @"");
+        "AttachedManagedPolicies": [{"PolicyName": "AdministratorAccess"}]})), @"
+    group admins
+    permission AdministratorAccess
+    target principal one
+    ");
+    insta::assert_snapshot!(told("Container", json!({"Name": "web", "ImageName": "shop/web:1", "Privileged": true})), @"
+    exposure privileged container
+    target container web
+    related image shop/web:1
+    ");
+    insta::assert_snapshot!(told("Other", json!({"host": "jump-1", "peer": "203.0.113.70", "none": "N/A"})), @"
+    trait host: jump-1
+    trait peer: 203.0.113.70
+    related ip 203.0.113.70
+    ");
 }
 
 #[test]
