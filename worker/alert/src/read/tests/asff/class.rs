@@ -1,96 +1,114 @@
 //! What sort of finding it is, and its state.
 
 use super::*;
-use crate::Class;
+use crate::Class::{self, Posture, SensitiveData, Threat, Vulnerability};
+
+const CHECK: &str = "Software and Configuration Checks";
+const CVE: &str = "Software and Configuration Checks/Vulnerabilities/CVE";
+
+fn class(product: &str, types: &[&str], more: &Value) -> Class {
+    asff(|finding| {
+        if !product.is_empty() {
+            finding["ProductArn"] = amazon(product);
+        }
+        finding["Types"] = json!(types);
+        for (key, value) in more.as_object().unwrap() {
+            finding[key] = value.clone();
+        }
+    })
+    .class
+}
 
 #[test]
-fn classes_follow_product_check_and_types() {
-    use Class::{Posture, SensitiveData, Threat, Vulnerability};
-    let of = |product: &str, types: &[&str], more: Value| {
-        asff(|finding| {
-            if !product.is_empty() {
-                finding["ProductArn"] = amazon(product);
-            }
-            finding["Types"] = json!(types);
-            for (key, value) in more.as_object().unwrap() {
-                finding[key] = value.clone();
-            }
-        })
-        .class
-    };
-    let check = "Software and Configuration Checks";
-    let practice =
-        "Software and Configuration Checks/AWS Security Best Practices/Network Reachability";
-    let cve = "Software and Configuration Checks/Vulnerabilities/CVE";
+fn classes_of_any_product_follow_types_and_checks() {
     let packages = json!({"Vulnerabilities": [{"Id": "CVE-2026-0001", "VulnerablePackages": [{"Name": "p"}]}]});
     let named = json!({"Vulnerabilities": [{"Id": "CVE-2026-0001"}]});
     let failed = json!({"Compliance": {"Status": "FAILED"}});
-    let leaked = json!({"GeneratorId": "AWS_RISK_CREDENTIALS_EXPOSED"});
-    for (product, types, more, class) in [
-        ("", &["TTPs/Command and Control"][..], json!({}), Threat),
-        ("", &["Effects/Data Exfiltration"], json!({}), Threat),
-        ("", &["Unusual Behaviors/User"], json!({}), Threat),
-        ("", &[], json!({}), Threat),
-        ("", &["Odd"], json!({}), Threat),
-        ("", &[check, "TTPs/Discovery"], json!({}), Threat),
-        ("", &[check], json!({}), Posture),
+    let empty = json!({"Compliance": {}});
+    let none = json!({});
+    for (types, more, expected) in [
+        (&["TTPs/Command and Control"][..], &none, Threat),
+        (&["Effects/Data Exfiltration"], &none, Threat),
+        (&["Unusual Behaviors/User"], &none, Threat),
+        (&[], &none, Threat),
+        (&["Odd"], &none, Threat),
+        (&[CHECK, "TTPs/Discovery"], &none, Threat),
+        (&[CHECK], &none, Posture),
         (
-            "",
             &["software and configuration checks/Patching"],
-            json!({}),
+            &none,
             Posture,
         ),
-        ("", &[check], packages.clone(), Vulnerability),
-        ("", &[], packages, Vulnerability),
+        (&[CHECK], &packages, Vulnerability),
+        (&[], &packages, Vulnerability),
         // An exploit that was tried names the vulnerability too.
-        ("", &[], named.clone(), Threat),
-        ("", &["TTPs/Initial Access"], named, Threat),
-        ("", &[cve], json!({}), Vulnerability),
+        (&[], &named, Threat),
+        (&["TTPs/Initial Access"], &named, Threat),
+        (&[CVE], &none, Vulnerability),
         (
-            "",
             &["Sensitive Data Identifications/PII"],
-            json!({}),
+            &none,
             SensitiveData,
         ),
-        ("", &["TTPs/Initial Access"], failed, Posture),
+        (&["TTPs/Initial Access"], &failed, Posture),
+        (&["TTPs/Initial Access"], &empty, Threat),
+    ] {
+        assert_eq!(class("", types, more), expected, "{types:?} {more}");
+    }
+}
+
+#[test]
+fn classes_of_amazon_s_products_follow_the_product() {
+    let none = json!({});
+    let leaked = json!({"GeneratorId": "AWS_RISK_CREDENTIALS_EXPOSED"});
+    for (product, types, more, expected) in [
+        ("inspector", CVE, &none, Vulnerability),
         (
-            "",
-            &["TTPs/Initial Access"],
-            json!({"Compliance": {}}),
-            Threat,
+            "inspector",
+            "Software and Configuration Checks/AWS Security Best Practices/Network Reachability",
+            &none,
+            Posture,
         ),
-        ("inspector", &[cve], json!({}), Vulnerability),
-        ("inspector", &[practice], json!({}), Posture),
         (
             "macie",
-            &["Sensitive Data Identifications/PII/SensitiveData:S3Object-Personal"],
-            json!({}),
+            "Sensitive Data Identifications/PII/SensitiveData:S3Object-Personal",
+            &none,
             SensitiveData,
         ),
         (
             "macie",
-            &["Effects/Data Exposure/Policy:IAMUser-S3BucketPublic"],
-            json!({}),
+            "Effects/Data Exposure/Policy:IAMUser-S3BucketPublic",
+            &none,
             Posture,
         ),
         (
             "access-analyzer",
-            &["Effects/Data Exposure/External Access Granted"],
-            json!({}),
+            "Effects/Data Exposure/External Access Granted",
+            &none,
             Posture,
         ),
-        ("firewall-manager", &[check], json!({}), Posture),
-        ("config", &[check], json!({}), Posture),
+        ("firewall-manager", CHECK, &none, Posture),
+        (
+            "firewall-manager",
+            "Effects/Denial of Service",
+            &none,
+            Threat,
+        ),
+        ("config", CHECK, &none, Posture),
         (
             "ssm-patch-manager",
-            &["Software & Configuration Checks/Patch"],
-            json!({}),
+            "Software & Configuration Checks/Patch",
+            &none,
             Posture,
         ),
-        ("health", &[check], json!({}), Posture),
-        ("health", &[check], leaked, Threat),
+        ("health", CHECK, &none, Posture),
+        ("health", CHECK, &leaked, Threat),
     ] {
-        assert_eq!(of(product, types, more), class, "{product} {types:?}");
+        assert_eq!(
+            class(product, &[types], more),
+            expected,
+            "{product} {types}"
+        );
     }
 }
 

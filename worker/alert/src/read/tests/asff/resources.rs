@@ -52,21 +52,23 @@ fn resources_without_an_arn_keep_their_id() {
     }
 }
 
+/// What details of a type give: details, then what stands beside the resource's own ARN, one a line.
+fn told(kind: &str, details: Value) -> String {
+    let alert = of(kind, "arn:aws:x:eu-west-1:111122223333:thing/one", details);
+    let details = alert
+        .details
+        .iter()
+        .map(|one| format!("{} {}", one.kind, one.value));
+    let beside = alert
+        .indicators
+        .iter()
+        .filter(|one| one.kind != IndicatorKind::Arn || !one.value.ends_with("/one"));
+    let beside = beside.map(|one| format!("{} {} {}", one.role.as_str(), one.kind, one.value));
+    details.chain(beside).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
-fn details_of_common_types_are_read() {
-    let told = |kind: &str, details: Value| {
-        let alert = of(kind, "arn:aws:x:eu-west-1:111122223333:thing/one", details);
-        let details = alert
-            .details
-            .iter()
-            .map(|one| format!("{} {}", one.kind, one.value));
-        let beside = alert
-            .indicators
-            .iter()
-            .filter(|one| one.kind != IndicatorKind::Arn || !one.value.ends_with("/one"));
-        let beside = beside.map(|one| format!("{} {} {}", one.role.as_str(), one.kind, one.value));
-        details.chain(beside).collect::<Vec<_>>().join("\n")
-    };
+fn details_of_machines_and_networks_are_read() {
     insta::assert_snapshot!(told("AwsEc2Instance", json!({
         "ImageId": "ami-1", "IpV4Addresses": ["10.0.0.7"], "IpV6Addresses": ["2001:db8::7"], "VpcId": "vpc-1",
         "SubnetId": "subnet-1", "IamInstanceProfileArn": "arn:aws:iam::111122223333:instance-profile/web"})), @"
@@ -86,6 +88,10 @@ fn details_of_common_types_are_read() {
     exposure open to 0.0.0.0/0: tcp 22
     exposure open to ::/0: all traffic
     ");
+}
+
+#[test]
+fn details_of_databases_and_functions_are_read() {
     insta::assert_snapshot!(told("AwsRdsDbInstance", json!({
         "Endpoint": {"Address": "db.example.com", "Port": 5432}, "PubliclyAccessible": true,
         "VpcSecurityGroups": [{"VpcSecurityGroupId": "sg-2"}], "DbSubnetGroup": {"VpcId": "vpc-2"}})), @"
@@ -112,6 +118,10 @@ fn details_of_common_types_are_read() {
     exposure public endpoint of the cluster's API
     target cluster one
     ");
+}
+
+#[test]
+fn details_of_containers_and_users_are_read() {
     insta::assert_snapshot!(told("AwsEcsTask", json!({
         "ClusterArn": "arn:aws:ecs:eu-west-1:111122223333:cluster/shop", "Containers": [{"Name": "web", "Image": "shop/web:1"}]})), @"
     related arn arn:aws:ecs:eu-west-1:111122223333:cluster/shop
