@@ -72,12 +72,6 @@ pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
     Ok(draft)
 }
 
-/// Reads `action` and `detection` of a product that writes them as GuardDuty does.
-pub(super) fn read_action(draft: &mut Draft, node: Node<'_>) {
-    action::read(draft, node);
-    sequence::read(draft, node);
-}
-
 /// Severity by GuardDuty's scale: 1–3.9 low, 4–6.9 medium, 7–8.9 high, 9–10 critical.
 ///
 /// <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_findings-severity.html>
@@ -96,6 +90,12 @@ pub(super) fn severity(number: f64) -> Severity {
 pub(super) fn finding_of_arn(arn: &str) -> Option<&str> {
     let (head, id) = arn.rsplit_once("/finding/")?;
     (head.starts_with("arn:") && !id.is_empty()).then_some(id)
+}
+
+/// Reads `action` and `detection` of a product that writes them as GuardDuty does.
+pub(super) fn read_action(draft: &mut Draft, node: Node<'_>) {
+    action::read(draft, node);
+    sequence::read(draft, node);
 }
 
 fn required(node: Node<'_>, key: &str, expected: &str) -> Result<String, ReadError> {
