@@ -129,7 +129,7 @@ fn actions_of_any_product_are_read() {
         "AffectedResources": {"AWS::S3::Bucket": "payroll"}}}));
     assert_eq!(call.action.as_deref(), Some("AWS_API_CALL ListBuckets"));
     assert!(has(&call, IndicatorKind::Ip, Role::Actor, "198.51.100.23"));
-    assert!(has(&call, IndicatorKind::Bucket, Role::Related, "payroll"));
+    assert!(call.knows(IndicatorKind::Bucket, "payroll"));
     assert!(call.knows(IndicatorKind::Domain, "caller.bad.example"));
     assert_eq!(call.outcome, None::<Outcome>);
     let connection = of(
