@@ -230,6 +230,15 @@ impl Resource {
         let id = self.id.trim_end_matches(['/', ':']);
         id.rsplit(['/', ':']).next().unwrap_or(id)
     }
+
+    /// Whether both ids name one resource. Wrappings write an ARN or path, or the bare name at its end; two ARNs that differ
+    /// are two resources, also with the same name: services of two clusters.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_bare = |resource: &Self| resource.short_id() == resource.id;
+        self.id == other.id
+            || ((is_bare(self) || is_bare(other)) && self.short_id() == other.short_id())
+    }
 }
 
 /// An ATT&CK technique.

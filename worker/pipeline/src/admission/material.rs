@@ -31,7 +31,9 @@ pub(super) fn is_older(alert: &Alert, known: &Known, at: DateTime<Utc>) -> bool 
 
 /// Whether nothing but counters and times changed. A state at the feed that was noted meanwhile is a change.
 pub(super) fn is_same(alert: &Alert, known: &Known) -> bool {
-    alert.content == known.alert.content && alert.state == known.state
+    alert.content == known.alert.content
+        && alert.state == known.state
+        && new_resources(alert, &known.alert).next().is_none()
 }
 
 /// Whether its events, or those of sightings before it, go on after what cleared it in its last triage has ended. The content
@@ -165,15 +167,12 @@ fn is_active_again(alert: &Alert, known: &Known) -> bool {
     (is_active && !was_active) || (!alert.state.sample && known.state.sample)
 }
 
-/// The resources that the last alert did not name: by the last part of an ARN or path, as wrappings write either.
+/// The resources that the last alert did not name.
 fn new_resources<'a>(alert: &'a Alert, last: &'a Alert) -> impl Iterator<Item = &'a Resource> {
-    let names = |resource: &Resource, id: &str| {
-        resource.short_id() == id || resource.name.as_deref() == Some(id)
-    };
-    let is_target = move |id: &str| last.indicators.iter().any(|one| one.value == id);
+    let is_target = |id: &str| last.indicators.iter().any(|one| one.value == id);
     alert.resources.iter().filter(move |resource| {
-        let id = resource.short_id();
-        !last.resources.iter().any(|known| names(known, id)) && !is_target(id)
+        !last.resources.iter().any(|known| known.is_same(resource))
+            && !is_target(resource.short_id())
     })
 }
 

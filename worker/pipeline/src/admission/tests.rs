@@ -232,6 +232,15 @@ fn another_resource_under_the_same_id_is_material() {
         }
     };
     assert_eq!(again(&known, add("queue-7")), revision(Change::Target));
+    let blue = "arn:aws:ecs:eu-west-1:1:service/blue/api";
+    let mut of_blue = alert();
+    add(blue)(&mut of_blue);
+    let known_blue = concluded(&of_blue);
+    let of_green = |alert: &mut Alert| {
+        add("arn:aws:ecs:eu-west-1:1:service/green/api")(alert);
+        alert.content = known_blue.alert.content.clone();
+    };
+    assert_eq!(again(&known_blue, of_green), revision(Change::Target));
     let first = known.alert.resources[0].short_id().to_owned();
     let as_arn: &'static str = format!("arn:aws:ec2:eu-west-1:1:instance/{first}").leak();
     assert_eq!(
