@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod cases;
 mod cli;
 mod copies;
 mod demo;

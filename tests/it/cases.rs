@@ -1,0 +1,388 @@
+//! Small inputs from the field, each with the right value: `nightshift run` on each of them, and a worker on all of them.
+//!
+//! Each stands for a kind: `tests/fixtures/cases/`, with what is right beside the name of the file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use nightshift_tests::{Place, root};
+use serde_json::Value;
+
+use crate::worker::desk::{place, put_message};
+
+/// What a report must say: a JSON pointer with its value, or a value with its part in the alert.
+#[derive(Debug, Clone, Copy)]
+enum Right {
+    /// What stands at a JSON pointer of the report, as text.
+    At(&'static str, &'static str),
+    /// An indicator: type, value, role.
+    Indicator(&'static str, &'static str, &'static str),
+    /// A detail of the alert: type and value.
+    Detail(&'static str, &'static str),
+    /// A text that the first sentences hold.
+    Says(&'static str),
+    /// A text that stands nowhere in what people read first.
+    Never(&'static str),
+}
+use Right::{At, Detail, Indicator, Never, Says};
+
+fn cases() -> PathBuf {
+    root().join("tests/fixtures/cases")
+}
+
+fn message(name: &str) -> Value {
+    let bytes = std::fs::read(cases().join(format!("{name}.json"))).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+fn feeds() -> String {
+    std::fs::read_to_string(cases().join("feeds.toml")).unwrap()
+}
+
+/// The reports of one file, as `run --format json` writes them.
+fn run(place: &Place, name: &str) -> Vec<Value> {
+    let message = message(name).to_string();
+    let ran = place
+        .feed(&["run", "-", "--format", "json", "--quiet"], message.as_bytes())
+        .unwrap();
+    assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
+    ran.stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn text(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+fn has(list: Option<&Value>, wanted: &[(&str, &str)]) -> bool {
+    let entries = list.and_then(Value::as_array).into_iter().flatten();
+    entries.into_iter().any(|entry| {
+        wanted
+            .iter()
+            .all(|(key, value)| text(entry.get(*key)) == *value)
+    })
+}
+
+fn fault(report: &Value, right: Right) -> Option<String> {
+    let summary = || format!("{} {}", text(report.get("title")), text(report.get("summary")));
+    let is_right = match right {
+        At(pointer, value) => {
+            let found = text(report.pointer(pointer));
+            return (found != value).then(|| format!("{pointer} is {found:?}, not {value:?}"));
+        }
+        Indicator(kind, value, role) => has(
+            report.get("indicators"),
+            &[("type", kind), ("value", value), ("role", role)],
+        ),
+        Detail(kind, value) => has(
+            report.pointer("/alert/details"),
+            &[("type", kind), ("value", value)],
+        ),
+        Says(words) => summary().contains(words),
+        Never(words) => !summary().contains(words),
+    };
+    (!is_right).then(|| {
+        format!(
+            "{right:?} does not hold: {}; {}; {}",
+            summary(),
+            text(report.get("indicators")),
+            text(report.pointer("/alert/details"))
+        )
+    })
+}
+
+/// What is right of each file: the alerts in their order, each with its values.
+const RIGHT: &[(&str, &[&[Right]])] = &[
+    (
+        "01-guardduty-s3-object-scan-result",
+        &[&[
+            At("/alert/feed", "guardduty"),
+            At("/alert/account", "111122223333"),
+            At("/alert/region", "eu-west-1"),
+            At("/alert/last_seen", "2026-11-26T22:14:05Z"),
+            Indicator("bucket", "field-upload-intake", "target"),
+            Detail("threat_name", "Trojan.Generic.Sample"),
+        ]],
+    ),
+    (
+        "04-wazuh-ocsf-placeholders",
+        &[&[
+            At("/alert/type", "80784"),
+            At("/techniques", "[]"),
+            Never("N/A"),
+        ]],
+    ),
+    (
+        "07-falco-priority-alert",
+        &[&[At("/severity", "critical"), At("/alert/feed", "falco")]],
+    ),
+    (
+        "08-alertmanager-group",
+        &[
+            &[Indicator("ip", "198.51.100.20", "remote")],
+            &[
+                At("/severity", "critical"),
+                Indicator("ip", "198.51.100.21", "remote"),
+            ],
+        ],
+    ),
+    (
+        "16-ocsf-activity-alert",
+        &[&[
+            At("/severity", "critical"),
+            At("/alert/class", "threat"),
+            At("/alert/outcome", "blocked"),
+            Indicator("principal", "dana", "actor"),
+            Detail("command_line", "note.exe /all"),
+        ]],
+    ),
+    (
+        "17-scc-azure-resource",
+        &[&[
+            At("/alert/provider", "azure"),
+            At("/alert/account", "11111111-2222-4333-8444-555555555555"),
+            At("/alert/account_name", "field-azure-prod"),
+            Indicator("instance", "field-az-vm", "target"),
+            Indicator("ip", "198.51.100.60", "remote"),
+        ]],
+    ),
+    (
+        "23-guardduty-eks-session-name",
+        &[&[
+            Indicator("principal", "ana@field.example", "actor"),
+            Indicator("principal", "platform-admins", "actor"),
+            Detail("group", "system:masters"),
+            Says("ana@field.example"),
+        ]],
+    ),
+    (
+        "27-security-hub-control-custom-action",
+        &[&[
+            At("/alert/type", "S3.8"),
+            At("/alert/class", "posture"),
+            At(
+                "/alert/finding_id",
+                "arn:aws:securityhub:eu-west-1:111122223333:security-control/S3.8/finding/0f1e1d00-0000-4000-8000-000000000027",
+            ),
+        ]],
+    ),
+    (
+        "28-security-hub-two-controls",
+        &[&[At("/alert/type", "S3.9")], &[At("/alert/type", "IAM.3")]],
+    ),
+    (
+        "32-sns-message-encoded-twice",
+        &[&[
+            At("/alert/type", "Stealth:IAMUser/CloudTrailLoggingDisabled"),
+            Indicator("principal", "deploy", "actor"),
+        ]],
+    ),
+    (
+        "33-falcon-informational",
+        &[&[At("/severity", "informational")]],
+    ),
+    (
+        "36-scc-brute-force-two-addresses",
+        &[&[
+            Indicator("ip", "198.51.100.70", "actor"),
+            Indicator("ip", "203.0.113.71", "actor"),
+            Detail("auth_result", "SUCCESS"),
+        ]],
+    ),
+    (
+        "40-guardduty-type-taken-for-a-secret",
+        &[&[At("/alert/type", "Trojan:EC2/DriveBySourceTraffic!DNS")]],
+    ),
+    (
+        "41-scc-memory-hash-signature",
+        &[&[At("/verdict", "true_positive"), Says("XMRig")]],
+    ),
+    (
+        "42-prowler-two-checks-without-types",
+        &[
+            &[
+                At("/alert/type", "iam_rotate_access_key_90_days"),
+                At("/alert/class", "posture"),
+                At(
+                    "/alert/remediation",
+                    "Rotate the access key and remove unused ones.",
+                ),
+            ],
+            &[At("/alert/type", "iam_user_mfa_enabled")],
+        ],
+    ),
+    (
+        "43-asff-cve-with-fix",
+        &[&[
+            At("/alert/class", "vulnerability"),
+            Detail("package", "examplelib 3.0.2"),
+            Detail("fixed_version", "3.0.14"),
+            At("/alert/remediation", "Update examplelib to 3.0.14."),
+            Indicator("cve", "CVE-2026-0001", "related"),
+        ]],
+    ),
+    (
+        "44-guardduty-rds-probe-without-login",
+        &[&[
+            At("/alert/outcome", "not_attempted"),
+            Says("probed"),
+            Never("brute force"),
+        ]],
+    ),
+    (
+        "45-guardduty-trail-stopped-by-alice",
+        &[&[
+            At("/assessed_severity", "high"),
+            Indicator("principal", "alice", "actor"),
+            Says("alice stopped CloudTrail trail org"),
+            Never("on alice"),
+        ]],
+    ),
+    (
+        "46-guardduty-call-that-failed",
+        &[&[
+            At("/alert/outcome", "denied"),
+            Detail("error_code", "AccessDenied"),
+            Says("denied"),
+            Never("on alice"),
+        ]],
+    ),
+    (
+        "47-guardduty-ports-and-threat-list",
+        &[&[
+            Detail("remote_port", "8443"),
+            Detail("security_group", "sg-0aaa1111bbb22222c"),
+            Detail("threat_list", "our-partners-list"),
+            Detail("threat_name", "examplebot"),
+            Detail("vpc", "vpc-1"),
+            Indicator("ip", "203.0.113.77", "remote"),
+            Never("watch list"),
+        ]],
+    ),
+    (
+        "48-scc-external-member-in-group",
+        &[&[
+            Indicator("principal", "mallory@example.com", "actor"),
+            Indicator("principal", "eve@example.net", "related"),
+            Says("mallory@example.com"),
+        ]],
+    ),
+    ("49a-control-as-asff", &[&[At("/alert/type", "SQS.1")]]),
+    ("49b-control-as-ocsf", &[&[At("/alert/type", "SQS.1")]]),
+    (
+        "50-asff-network-outbound",
+        &[&[
+            Indicator("ip", "198.51.100.9", "remote"),
+            Indicator("instance", "i-0bbbbbbbbbbbbbbbb", "target"),
+            Detail("remote_port", "443"),
+        ]],
+    ),
+    (
+        "51-scc-in-secops-shape",
+        &[&[
+            At("/alert/feed", "scc"),
+            Indicator("principal", "mallory@example.com", "actor"),
+            Indicator("ip", "203.0.113.5", "actor"),
+        ]],
+    ),
+    (
+        "52-asff-azure-resource",
+        &[&[
+            At("/alert/provider", "azure"),
+            At("/alert/account", "00000000-1111-2222-3333-444444444444"),
+            At("/alert/region", "westeurope"),
+            Detail("threat_name", "EICAR-Test"),
+            Indicator("file", "/tmp/sample", "related"),
+        ]],
+    ),
+    (
+        "53-ocsf-roles-of-resources",
+        &[&[
+            At("/alert/subject", "pay-1"),
+            Indicator("principal", "svc-backup", "actor"),
+            Indicator("access_key", "AKIAEXAMPLECASE00053", "actor"),
+            Never("on jump-1"),
+        ]],
+    ),
+    (
+        "54-scc-data-access",
+        &[&[
+            Indicator("principal", "contractor@corp.example", "actor"),
+            Indicator("bucket", "payroll", "target"),
+        ]],
+    ),
+];
+
+#[test]
+fn cases_from_the_field_have_their_right_values() {
+    let place = Place::new().unwrap();
+    place.file("nightshift.toml", feeds()).unwrap();
+    let mut faults = Vec::new();
+    for (name, alerts) in RIGHT {
+        let reports = run(&place, name);
+        if reports.len() != alerts.len() {
+            faults.push(format!("{name}: {} reports", reports.len()));
+        }
+        for (report, rights) in reports.iter().zip(*alerts) {
+            let sentence = text(report.get("summary"));
+            if sentence.starts_with("Not decided") {
+                faults.push(format!("{name}: does not say what happened: {sentence}"));
+            }
+            let wrong = rights.iter().filter_map(|right| fault(report, *right));
+            faults.extend(wrong.map(|what| format!("{name}: {what}")));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn control_has_one_key_as_asff_and_as_ocsf() {
+    let place = Place::new().unwrap();
+    let keys: Vec<String> = ["49a-control-as-asff", "49b-control-as-ocsf"]
+        .iter()
+        .flat_map(|name| run(&place, name))
+        .map(|report| text(report.pointer("/alert/key")))
+        .collect();
+    assert_eq!(keys.len(), 2);
+    assert_eq!(keys.first(), keys.last());
+}
+
+#[test]
+fn worker_sets_aside_what_is_no_intrusion() {
+    let place = place(&feeds());
+    let files = std::fs::read_dir(cases()).unwrap();
+    let mut names: Vec<String> = files
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
+        .collect();
+    names.sort();
+    for name in &names {
+        put_message(&place, name, &message(name));
+    }
+    let mut worker = place.start(&["worker"]).unwrap();
+    let cases_wanted = 21;
+    worker.until_many("report shown", cases_wanted);
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+
+    let connection =
+        rusqlite::Connection::open(place.path().join("nightshift-data/nightshift.db")).unwrap();
+    let mut query = connection
+        .prepare("SELECT outcome || ' ' || coalesce(why, ''), count(*) FROM arrivals GROUP BY 1")
+        .unwrap();
+    let rows = query
+        .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))
+        .unwrap();
+    let counts: BTreeMap<String, i64> = rows.map(Result::unwrap).collect();
+    insta::assert_json_snapshot!(counts, @"");
+    let dead: i64 = connection
+        .query_row("SELECT count(*) FROM dead_letters", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(dead, 0);
+}
