@@ -43,6 +43,8 @@ detail_kinds! {
     Permission = "permission",
     /// The application or OAuth client.
     Application = "application",
+    /// Database or schema that was logged in to or read, by its name within the server.
+    DatabaseName = "database_name",
     /// The operation as the platform's API calls it, with its service where that is known: `cloudtrail.amazonaws.com StopLogging`.
     Operation = "operation",
     /// The platform's error code, e.g. `AccessDenied`.
@@ -81,6 +83,8 @@ detail_kinds! {
     Signature = "signature",
     /// Command line of the process.
     CommandLine = "command_line",
+    /// User of the machine that a process ran as.
+    ProcessUser = "process_user",
     /// Process that started the process.
     ParentProcess = "parent_process",
     /// Command line of that process.

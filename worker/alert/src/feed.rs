@@ -43,11 +43,19 @@ pub(crate) fn read(value: &Value, options: &ReadOptions) -> Result<Draft, ReadEr
     if guardduty::recognises(node) {
         return guardduty::read(node);
     }
+    if is_guardduty_event(value) {
+        return guardduty::event::read(node);
+    }
     Err(ReadError::UnknownShape {
         path: String::new(),
         found: describe(Some(value)),
         known: names(&options.generic),
     })
+}
+
+/// Whether an event of EventBridge tells something of GuardDuty itself, without a finding in it.
+pub(crate) fn is_guardduty_event(value: &Value) -> bool {
+    guardduty::event::recognises(Node::of(value))
 }
 
 /// The feeds that are known, in words.

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::{Content, Envelope};
+use crate::feed::is_guardduty_event;
 
 const FIELDS: [&str; 9] = [
     "version",
@@ -18,8 +19,12 @@ const FIELDS: [&str; 9] = [
     "detail",
 ];
 
+/// An event of GuardDuty without a finding is none: it is what there is to read, with its account, region and time.
 pub(super) fn recognise(value: &Value) -> Option<Envelope<'_>> {
     value.get("detail-type")?.as_str()?;
+    if is_guardduty_event(value) {
+        return None;
+    }
     let content = match value.get("detail")? {
         Value::String(text) => Content::Text("/detail", text),
         _ => Content::Inline("detail"),

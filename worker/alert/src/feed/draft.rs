@@ -230,6 +230,18 @@ impl Draft {
         })
     }
 
+    /// The addresses and domains that acted or are the far end.
+    pub(crate) fn far_ends(&self) -> impl Iterator<Item = &str> {
+        let is_end = |role, kind| {
+            matches!(role, Role::Actor | Role::Remote)
+                && matches!(kind, IndicatorKind::Ip | IndicatorKind::Domain)
+        };
+        self.indicators
+            .iter()
+            .filter(move |(role, kind, _)| is_end(*role, *kind))
+            .map(|(_, _, value)| value.as_str())
+    }
+
     /// Adds a detail, if something stands there; numbers and booleans are written as text.
     pub(crate) fn add_detail(&mut self, kind: DetailKind, node: Node<'_>) {
         self.add_detail_about(kind, node, None);

@@ -4,18 +4,28 @@
 //! turned into this shape and read here too, so that both give one alert.
 
 mod action;
+pub(super) mod affected;
+pub(super) mod event;
+mod evidence;
+mod login;
 mod malware;
+mod network;
 mod resource;
 mod runtime;
 mod sequence;
 
-use serde_json::Value;
-
+use self::evidence::AdditionalInfo;
+pub(super) use action::{add_operation, call_outcome, http_outcome};
+pub(super) use evidence::read_info;
+pub(super) use login::outcome_of_type as login_outcome;
 pub(super) use sequence::{technique, trait_of};
 
 use super::{Draft, Node};
 use crate::envelope::describe;
-use crate::{Provider, ReadError, Severity};
+use crate::{DetailKind, Provider, ReadError, Severity};
+
+/// Most values of a list that become details.
+const MAX_LISTED: usize = 32;
 
 pub(super) fn recognises(node: Node<'_>) -> bool {
     let typed = node.at("type").str().is_some() && node.at("severity").exists();
@@ -45,6 +55,11 @@ pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
     };
     let mut draft = Draft::new(feed, "guardduty", &id, &kind);
     draft.provider = Provider::Aws;
+    // Some name the finding's ARN as its id.
+    draft.finding_id = ["arn", "id"]
+        .iter()
+        .find_map(|key| node.at(key).str().filter(|id| finding_of_arn(id).is_some()))
+        .map(str::to_owned);
     draft.account = node.at("accountId").text();
     draft.key_account = draft.account.clone().unwrap_or_default();
     draft.region = node.at("region").text();
@@ -62,14 +77,43 @@ pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
     draft.seen(service.at("eventFirstSeen"), service.at("eventLastSeen"));
     draft.count = service.at("count").count().unwrap_or(1);
     draft.state.archived = service.at("archived").is_true();
-    draft.state.sample = is_sample(node);
+    let info = AdditionalInfo::parse(service);
+    draft.state.sample = is_sample(node, &info);
+    add_details(&mut draft, node, &BESIDE, None);
     draft.caller_account = action::caller_account(&draft, service);
     resource::read(&mut draft, node.at("resource"));
     action::read(&mut draft, service);
     runtime::read(&mut draft, service);
     malware::read(&mut draft, service);
     sequence::read(&mut draft, service);
+    evidence::read(&mut draft, service, &info);
     Ok(draft)
+}
+
+/// What a finding tells beside resource and service.
+const BESIDE: [(DetailKind, &str); 2] = [
+    (DetailKind::RelatedFinding, "associatedAttackSequenceArn"),
+    (DetailKind::CustomRule, "customDetectionRuleName"),
+];
+
+/// Adds what stands at these paths as details; of lists on the way each element.
+fn add_details(
+    draft: &mut Draft,
+    node: Node<'_>,
+    rows: &[(DetailKind, &str)],
+    about: Option<&str>,
+) {
+    for (kind, path) in rows {
+        let (list, key) = path.rsplit_once('/').unwrap_or(("", path));
+        let parents = match list {
+            "" => node,
+            list => node.path(list),
+        };
+        let values = parents.items().flat_map(|parent| parent.at(key).items());
+        for value in values.take(MAX_LISTED) {
+            draft.add_detail_about(*kind, value, about);
+        }
+    }
 }
 
 /// Severity by GuardDuty's scale: 1–3.9 low, 4–6.9 medium, 7–8.9 high, 9–10 critical.
@@ -107,18 +151,10 @@ fn required(node: Node<'_>, key: &str, expected: &str) -> Result<String, ReadErr
     })
 }
 
-/// A sample says so in `additionalInfo`, there in JSON in a string too, or in its title.
-fn is_sample(node: Node<'_>) -> bool {
-    let info = node.path("service/additionalInfo");
-    let inside: Option<Value> = info
-        .at("value")
-        .str()
-        .and_then(|text| serde_json::from_str(text).ok());
-    info.at("sample").is_true()
-        || info.path("value/sample").is_true()
-        || inside
-            .as_ref()
-            .is_some_and(|value| Node::of(value).at("sample").is_true())
+/// A sample says so in `additionalInfo` or in its title.
+fn is_sample(node: Node<'_>, info: &AdditionalInfo<'_>) -> bool {
+    let places = info.places();
+    places.iter().any(|place| place.at("sample").is_true())
         || node
             .at("title")
             .str()

@@ -4,6 +4,7 @@
 //! of GuardDuty take GuardDuty's key.
 
 mod evidence;
+mod guardduty;
 
 use std::collections::BTreeMap;
 

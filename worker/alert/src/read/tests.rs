@@ -5,6 +5,7 @@ mod asff;
 mod attacks;
 mod faults;
 mod feeds;
+mod guardduty;
 mod kinds;
 mod newer;
 mod ocsf;

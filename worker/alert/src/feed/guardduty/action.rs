@@ -1,41 +1,49 @@
-//! `service.action`: what was done, by whom, and with which far end.
+//! `service.action`: what was done, by whom, with which far end, and how it ended.
 //!
 //! Whoever called or scanned is an actor; whatever the resource reached out to is a remote.
 //! Field names: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Action.html>.
 
+use super::network::{add_other_account, canonical, read_connection, read_far_end, read_local_end};
+use super::{add_details, affected, login};
 use crate::feed::{Draft, Node};
-use crate::{IndicatorKind, Role};
+use crate::{DetailKind, IndicatorKind, Outcome, Role};
 
 /// Reads one kind of action; gives what it was done to, in a word or two.
 type Reader = fn(&mut Draft, Node<'_>) -> Option<String>;
 
+/// The key of each kind of action, its word, and what reads it.
+const READERS: [(&str, &str, Reader); 9] = [
+    ("awsApiCallAction", "AWS_API_CALL", api_call),
+    ("networkConnectionAction", "NETWORK_CONNECTION", connection),
+    ("portProbeAction", "PORT_PROBE", port_probe),
+    ("dnsRequestAction", "DNS_REQUEST", dns_request),
+    (
+        "kubernetesApiCallAction",
+        "KUBERNETES_API_CALL",
+        kubernetes_call,
+    ),
+    (
+        "kubernetesPermissionCheckedDetails",
+        "KUBERNETES_PERMISSION_CHECKED",
+        kubernetes_permission,
+    ),
+    (
+        "kubernetesRoleDetails",
+        "KUBERNETES_ROLE",
+        kubernetes_binding,
+    ),
+    (
+        "kubernetesRoleBindingDetails",
+        "KUBERNETES_ROLE_BINDING",
+        kubernetes_binding,
+    ),
+    ("rdsLoginAttemptAction", "RDS_LOGIN_ATTEMPT", login::read),
+];
+
 pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     let action = service.at("action");
     let kind = action.at("actionType").str();
-    let details: [(&str, &str, Reader); 9] = [
-        ("awsApiCallAction", "AWS_API_CALL", api_call),
-        ("networkConnectionAction", "NETWORK_CONNECTION", connection),
-        ("portProbeAction", "PORT_PROBE", port_probe),
-        ("dnsRequestAction", "DNS_REQUEST", dns_request),
-        (
-            "kubernetesApiCallAction",
-            "KUBERNETES_API_CALL",
-            kubernetes_call,
-        ),
-        (
-            "kubernetesPermissionCheckedDetails",
-            "KUBERNETES_PERMISSION_CHECKED",
-            kubernetes_words,
-        ),
-        ("kubernetesRoleDetails", "KUBERNETES_ROLE", kubernetes_words),
-        (
-            "kubernetesRoleBindingDetails",
-            "KUBERNETES_ROLE_BINDING",
-            kubernetes_words,
-        ),
-        ("rdsLoginAttemptAction", "RDS_LOGIN_ATTEMPT", login),
-    ];
-    for (key, default_kind, read) in details {
+    for (key, default_kind, read) in READERS {
         let detail = action.at(key);
         if !detail.is_object() {
             continue;
@@ -67,26 +75,56 @@ pub(super) fn caller_account(draft: &Draft, service: Node<'_>) -> Option<String>
 }
 
 fn api_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
-    remote(draft, Role::Actor, call.at("remoteIpDetails"));
+    let caller = read_far_end(draft, Role::Actor, call.at("remoteIpDetails"));
+    let caller = caller.as_deref();
     draft.add(
         IndicatorKind::Domain,
         Role::Related,
         call.path("domainDetails/domain"),
     );
-    // `{"AWS::S3::Bucket": "name"}`: what the call named.
-    for (kind, name) in call.at("affectedResources").members() {
-        let Some(name) = name.str() else { continue };
-        let indicator = match kind {
-            "AWS::S3::Bucket" => IndicatorKind::Bucket,
-            "AWS::EC2::Instance" => IndicatorKind::Instance,
-            "AWS::Lambda::Function" => IndicatorKind::Function,
-            kind if kind.starts_with("AWS::IAM::") => IndicatorKind::Principal,
-            _ => IndicatorKind::Arn,
-        };
-        draft.add_text(indicator, Role::Related, name);
-        draft.tell_kind(name, None, Some(kind));
-    }
+    draft.add_detail_about(DetailKind::UserAgent, call.at("userAgent"), caller);
+    remote_account(draft, call.at("remoteAccountDetails"), caller);
+    let service = call.at("serviceName");
+    add_operation(draft, call.at("api"), service, call.at("errorCode"));
+    draft.outcome = call_outcome(call.at("api"), call.at("errorCode"));
+    affected::read(draft, call.at("affectedResources"), service.str());
     call.at("api").text()
+}
+
+/// How an API call ended. GuardDuty writes an error code of those that failed, and none of the others.
+pub(in crate::feed) fn call_outcome(api: Node<'_>, error: Node<'_>) -> Option<Outcome> {
+    match error.str() {
+        Some(code) => Outcome::from_error_code(code),
+        None => api.str().map(|_| Outcome::Succeeded),
+    }
+}
+
+/// Adds an operation with its service, and the error that it ended with.
+pub(in crate::feed) fn add_operation(
+    draft: &mut Draft,
+    operation: Node<'_>,
+    service: Node<'_>,
+    error: Node<'_>,
+) -> Option<String> {
+    let operation = operation.str()?;
+    let whole = match service.str() {
+        Some(service) => format!("{service} {operation}"),
+        None => operation.to_owned(),
+    };
+    draft.add_detail_text(DetailKind::Operation, &whole, None);
+    draft.add_detail_about(DetailKind::ErrorCode, error, Some(&whole));
+    Some(whole)
+}
+
+/// Whose account called, whether that belongs to ours, and the service of AWS that it is of.
+fn remote_account(draft: &mut Draft, account: Node<'_>, caller: Option<&str>) {
+    add_other_account(draft, account.at("accountId"), caller);
+    let id = account.at("accountId").text();
+    let id = id.as_deref();
+    draft.add_detail_about(DetailKind::Application, account.at("awsServiceName"), id);
+    if account.at("affiliated").exists() && !account.at("affiliated").is_true() {
+        draft.add_detail_text(DetailKind::Trait, "account outside the organisation", id);
+    }
 }
 
 fn connection(draft: &mut Draft, connection: Node<'_>) -> Option<String> {
@@ -96,34 +134,47 @@ fn connection(draft: &mut Draft, connection: Node<'_>) -> Option<String> {
     } else {
         Role::Remote
     };
-    remote(draft, role, connection.at("remoteIpDetails"));
-    draft.add(
-        IndicatorKind::Ip,
-        Role::Related,
-        connection.path("localIpDetails/ipAddressV4"),
-    );
+    let far_end = read_far_end(draft, role, connection.at("remoteIpDetails"));
+    read_connection(draft, connection, far_end.as_deref());
+    read_local_end(draft, connection);
+    blocked(draft, connection);
     direction.text()
 }
 
 fn port_probe(draft: &mut Draft, probe: Node<'_>) -> Option<String> {
     for detail in probe.at("portProbeDetails").items() {
-        remote(draft, Role::Actor, detail.at("remoteIpDetails"));
-        draft.add(
-            IndicatorKind::Ip,
-            Role::Related,
-            detail.path("localIpDetails/ipAddressV4"),
-        );
+        read_far_end(draft, Role::Actor, detail.at("remoteIpDetails"));
+        read_local_end(draft, detail);
     }
+    blocked(draft, probe);
     None
 }
 
 fn dns_request(draft: &mut Draft, request: Node<'_>) -> Option<String> {
-    draft.add(IndicatorKind::Domain, Role::Remote, request.at("domain"));
+    let domain = request.at("domain");
+    draft.add(IndicatorKind::Domain, Role::Remote, domain);
+    let about = canonical(IndicatorKind::Domain, domain);
+    let suffixed = request.at("domainWithSuffix");
+    draft.add(IndicatorKind::Domain, Role::Related, suffixed);
+    draft.add_detail_about(
+        DetailKind::Protocol,
+        request.at("protocol"),
+        about.as_deref(),
+    );
+    add_other_account(draft, request.at("vpcOwnerAccountId"), None);
+    blocked(draft, request);
     None
 }
 
+/// Whether EC2 let nothing through.
+fn blocked(draft: &mut Draft, action: Node<'_>) {
+    if action.at("blocked").is_true() {
+        draft.outcome = Some(Outcome::Blocked);
+    }
+}
+
 fn kubernetes_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
-    remote(draft, Role::Actor, call.at("remoteIpDetails"));
+    let caller = read_far_end(draft, Role::Actor, call.at("remoteIpDetails"));
     let sources = || call.at("sourceIps").items();
     // All but the last are what whoever called wrote: <https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/>.
     if !draft.names_any(IndicatorKind::Ip, Role::Actor)
@@ -134,10 +185,59 @@ fn kubernetes_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
     for ip in sources() {
         draft.add(IndicatorKind::Ip, Role::Related, ip);
     }
-    kubernetes_words(draft, call)
+    let caller = caller.as_deref();
+    draft.add_detail_about(DetailKind::UserAgent, call.at("userAgent"), caller);
+    if let (Some(verb), Some(uri)) = (call.at("verb").str(), call.at("requestUri").str()) {
+        draft.add_detail_text(DetailKind::HttpRequest, &format!("{verb} {uri}"), caller);
+    }
+    let status = call.at("statusCode");
+    draft.outcome = status.count().and_then(http_outcome);
+    if draft.outcome.is_some_and(Outcome::is_without_effect) {
+        draft.add_detail(DetailKind::ErrorCode, status);
+    }
+    kubernetes_words(call)
 }
 
-fn kubernetes_words(_: &mut Draft, call: Node<'_>) -> Option<String> {
+/// How a request ended, by the code of its answer.
+pub(in crate::feed) fn http_outcome(status: u64) -> Option<Outcome> {
+    match status {
+        200..=399 => Some(Outcome::Succeeded),
+        401 | 403 => Some(Outcome::Denied),
+        400..=599 => Some(Outcome::Failed),
+        _ => None,
+    }
+}
+
+/// `verb resource`, and whether whoever asked has that permission.
+fn kubernetes_permission(draft: &mut Draft, check: Node<'_>) -> Option<String> {
+    let words = kubernetes_words(check);
+    if let Some(permission) = &words {
+        let has = match check.at("allowed").is_true() {
+            true => "allowed",
+            false => "not allowed",
+        };
+        let text = format!("{permission}: {has}");
+        draft.add_detail_text(DetailKind::Permission, &text, None);
+    }
+    words
+}
+
+/// A role, or a binding with the role that it gives.
+fn kubernetes_binding(draft: &mut Draft, binding: Node<'_>) -> Option<String> {
+    let name = binding.at("name").str();
+    add_details(
+        draft,
+        binding,
+        &[(DetailKind::Permission, "roleRefName")],
+        name,
+    );
+    if !binding.at("roleRefName").exists() {
+        draft.add_detail(DetailKind::Permission, binding.at("name"));
+    }
+    kubernetes_words(binding)
+}
+
+fn kubernetes_words(call: Node<'_>) -> Option<String> {
     let object = ["resource", "kind", "resourceName", "name", "requestUri"]
         .iter()
         .find_map(|key| call.at(key).str());
@@ -146,35 +246,4 @@ fn kubernetes_words(_: &mut Draft, call: Node<'_>) -> Option<String> {
         .flatten()
         .collect();
     (!words.is_empty()).then(|| words.join(" "))
-}
-
-fn login(draft: &mut Draft, login: Node<'_>) -> Option<String> {
-    remote(draft, Role::Actor, login.at("remoteIpDetails"));
-    for attributes in login
-        .at("loginAttributes")
-        .items()
-        .chain(login.at("LoginAttributes").items())
-    {
-        // Who fails to log in may type any name.
-        let role = match attributes.at("successfulLoginAttempts").count() {
-            Some(logins) if logins > 0 => Role::Actor,
-            None if logged_in(&draft.kind) => Role::Actor,
-            _ => Role::Related,
-        };
-        draft.add(IndicatorKind::Principal, role, attributes.at("user"));
-    }
-    None
-}
-
-/// Whether a finding about logins to a database tells of one that succeeded, e.g.
-/// `CredentialAccess:RDS/AnomalousBehavior.SuccessfulBruteForce`.
-///
-/// <https://docs.aws.amazon.com/guardduty/latest/ug/findings-rds-protection.html>
-pub(super) fn logged_in(kind: &str) -> bool {
-    kind.contains(".Successful")
-}
-
-fn remote(draft: &mut Draft, role: Role, details: Node<'_>) {
-    draft.add(IndicatorKind::Ip, role, details.at("ipAddressV4"));
-    draft.add(IndicatorKind::Ip, role, details.at("ipAddressV6"));
 }

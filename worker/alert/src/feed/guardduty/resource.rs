@@ -3,12 +3,18 @@
 //! The resource is the target; whose credentials were used is the actor.
 //! Field names: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Resource.html>.
 
+mod cluster;
+mod model;
+
 use std::collections::BTreeMap;
 
-use super::action::logged_in;
+pub(super) use cluster::container;
+pub(super) use model::read_action as read_guardrail;
+
+use super::login;
+use super::network::read_network;
 use crate::feed::{Draft, Node};
-use crate::principal::ELSEWHERE;
-use crate::{IndicatorKind, Role};
+use crate::{DetailKind, IndicatorKind, Role};
 
 /// Reads one kind of resource.
 type Reader = fn(&mut Draft, Node<'_>);
@@ -20,9 +26,9 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
         ("accessKeyDetails", access_key),
         ("instanceDetails", instance),
         ("s3BucketDetails", buckets),
-        ("eksClusterDetails", eks_cluster),
-        ("ecsClusterDetails", ecs_cluster),
-        ("kubernetesDetails", kubernetes),
+        ("eksClusterDetails", cluster::eks),
+        ("ecsClusterDetails", cluster::ecs),
+        ("kubernetesDetails", cluster::kubernetes),
         ("containerDetails", container),
         ("rdsDbInstanceDetails", database),
         ("rdsLimitlessDbDetails", limitless_database),
@@ -30,8 +36,8 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
         ("ebsSnapshotDetails", snapshot),
         ("ec2ImageDetails", image),
         ("recoveryPointDetails", recovery_point),
-        ("bedrockGuardrailDetails", guardrails),
-        ("modelDetails", models),
+        ("bedrockGuardrailDetails", model::guardrails),
+        ("modelDetails", model::models),
     ];
     parts.sort_by_key(|(key, _)| !is_main(kind, key));
     for (key, read) in parts {
@@ -40,17 +46,7 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
             read(draft, part);
         }
     }
-    // Who fails to log in may type any name.
-    let role = if logged_in(&draft.kind) {
-        Role::Actor
-    } else {
-        Role::Related
-    };
-    draft.add(
-        IndicatorKind::Principal,
-        role,
-        resource.path("rdsDbUserDetails/user"),
-    );
+    login::read_user(draft, resource.at("rdsDbUserDetails"));
     for volume in resource
         .path("ebsVolumeDetails/scannedVolumeDetails")
         .items()
@@ -105,6 +101,7 @@ pub(super) fn instance(draft: &mut Draft, instance: Node<'_>) {
         for address in interface.at("ipv6Addresses").items() {
             draft.add_address(address);
         }
+        read_network(draft, interface, instance.at("instanceId").str());
     }
     if let Some(id) = instance.at("instanceId").str() {
         let name = tags.get("Name").cloned();
@@ -124,81 +121,20 @@ fn buckets(draft: &mut Draft, buckets: Node<'_>) {
                 tags(bucket.at("tags")),
             );
         }
-        for object in bucket.at("s3ObjectDetails").items() {
-            draft.add(IndicatorKind::Arn, Role::Related, object.at("objectArn"));
-            draft.add(IndicatorKind::File, Role::Related, object.at("key"));
-            draft.add(IndicatorKind::Hash, Role::Related, object.at("hash"));
-        }
-    }
-}
-
-fn cluster(draft: &mut Draft, cluster: Node<'_>, kind: &str) {
-    draft.add(IndicatorKind::Cluster, Role::Target, cluster.at("name"));
-    draft.add(IndicatorKind::Arn, Role::Related, cluster.at("arn"));
-    if let Some(id) = cluster.at("arn").str().or(cluster.at("name").str()) {
-        draft.add_resource(kind, id, cluster.at("name").str(), tags(cluster.at("tags")));
-    }
-}
-
-fn eks_cluster(draft: &mut Draft, node: Node<'_>) {
-    cluster(draft, node, "EKSCluster");
-}
-
-fn ecs_cluster(draft: &mut Draft, node: Node<'_>) {
-    cluster(draft, node, "ECSCluster");
-    let task = node.at("taskDetails");
-    draft.add(IndicatorKind::Arn, Role::Related, task.at("arn"));
-    draft.add(IndicatorKind::Arn, Role::Related, task.at("definitionArn"));
-    if let Some(arn) = task.at("arn").str() {
-        draft.add_resource(
-            "ECSTask",
-            arn,
-            task.at("group").str(),
-            tags(task.at("tags")),
+        draft.add_detail_about(
+            DetailKind::Exposure,
+            bucket.path("publicAccess/effectivePermission"),
+            bucket.at("name").str(),
         );
-    }
-    for inner in task.at("containers").items() {
-        container(draft, inner);
-    }
-}
-
-fn kubernetes(draft: &mut Draft, node: Node<'_>) {
-    let user = node.at("kubernetesUserDetails");
-    draft.add(IndicatorKind::Principal, Role::Actor, user.at("username"));
-    if let Some(name) = user.at("username").str() {
-        draft.tell_kind(name, None, Some(ELSEWHERE));
-    }
-    draft.add(
-        IndicatorKind::Principal,
-        Role::Related,
-        user.path("impersonatedUser/username"),
-    );
-    let workload = node.at("kubernetesWorkloadDetails");
-    if let Some(name) = workload.at("name").str() {
-        let id = match workload.at("namespace").str() {
-            Some(namespace) => format!("{namespace}/{name}"),
-            None => name.to_owned(),
-        };
-        let kind = workload.at("type").str().unwrap_or("KubernetesWorkload");
-        draft.add_text(IndicatorKind::Container, Role::Target, &id);
-        draft.add_resource(kind, &id, Some(name), BTreeMap::new());
-    }
-    draft.add(
-        IndicatorKind::Principal,
-        Role::Related,
-        workload.at("serviceAccountName"),
-    );
-    for inner in workload.at("containers").items() {
-        container(draft, inner);
-    }
-}
-
-pub(super) fn container(draft: &mut Draft, node: Node<'_>) {
-    draft.add(IndicatorKind::Container, Role::Target, node.at("name"));
-    draft.add(IndicatorKind::Container, Role::Related, node.at("id"));
-    draft.add(IndicatorKind::Image, Role::Related, node.at("image"));
-    if let Some(id) = node.at("id").str().or(node.at("name").str()) {
-        draft.add_resource("Container", id, node.at("name").str(), BTreeMap::new());
+        for object in bucket.at("s3ObjectDetails").items() {
+            let key = object.at("key");
+            draft.add(IndicatorKind::Arn, Role::Related, object.at("objectArn"));
+            draft.add(IndicatorKind::File, Role::Related, key);
+            draft.add(IndicatorKind::Hash, Role::Related, object.at("hash"));
+            if let Some(arn) = object.at("objectArn").str() {
+                draft.add_resource("S3Object", arn, key.str(), BTreeMap::new());
+            }
+        }
     }
 }
 
@@ -242,6 +178,7 @@ fn function(draft: &mut Draft, node: Node<'_>) {
     draft.add(IndicatorKind::Arn, Role::Related, node.at("role"));
     let name = node.at("functionName").str();
     if let Some(id) = node.at("functionArn").str().or(name) {
+        read_network(draft, node.at("vpcConfig"), Some(id));
         draft.add_resource("Lambda", id, name, tags(node.at("tags")));
     }
 }
@@ -270,23 +207,6 @@ fn image(draft: &mut Draft, node: Node<'_>) {
 fn recovery_point(draft: &mut Draft, node: Node<'_>) {
     let vault = node.at("backupVaultName").str();
     named_by_arn(draft, "RecoveryPoint", node.at("recoveryPointArn"), vault);
-}
-
-fn guardrails(draft: &mut Draft, node: Node<'_>) {
-    let listed = node.at("guardrails").items().map(|one| one.at("arn"));
-    for arn in listed.chain([node.at("guardrailArn")]) {
-        named_by_arn(draft, "BedrockGuardrail", arn, None);
-    }
-}
-
-fn models(draft: &mut Draft, node: Node<'_>) {
-    for model in node.items() {
-        let id = model.at("modelId");
-        draft.add(IndicatorKind::Arn, Role::Related, id);
-        if let Some(id) = id.str() {
-            draft.add_resource("BedrockModel", id, None, BTreeMap::new());
-        }
-    }
 }
 
 /// Tags as `[{key, value}]` or as an object.

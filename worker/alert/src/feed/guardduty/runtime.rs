@@ -2,8 +2,42 @@
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_RuntimeDetails.html>
 
+use super::network::canonical;
 use crate::feed::{Draft, Node};
-use crate::{IndicatorKind, Role};
+use crate::{DetailKind, IndicatorKind, Role};
+
+/// Most ancestors and paths that are read.
+const MAX_LISTED: usize = 32;
+
+/// Fields of the context that hold paths.
+const PATHS: [&str; 12] = [
+    "scriptPath",
+    "libraryPath",
+    "mountSource",
+    "mountTarget",
+    "releaseAgentPath",
+    "runcBinaryPath",
+    "shellHistoryFilePath",
+    "socketPath",
+    "moduleFilePath",
+    "threatFilePath",
+    "ldPreloadValue",
+    "filePath",
+];
+
+/// Fields of the context that are told as they are, with what each is.
+const TRAITS: [(&str, &str); 7] = [
+    ("toolName", "tool"),
+    ("toolCategory", "tool category"),
+    ("serviceName", "security service disabled"),
+    ("moduleName", "kernel module loaded"),
+    ("ldPreloadValue", "LD_PRELOAD"),
+    ("fileSystemType", "mounted file system"),
+    ("fileOperation", "file operation"),
+];
+
+/// Paths whose file the process changed, whatever the operation.
+const CHANGED: [&str; 2] = ["releaseAgentPath", "shellHistoryFilePath"];
 
 pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     let details = service.at("runtimeDetails");
@@ -12,30 +46,20 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     }
     let main = details.at("process");
     process(draft, main);
-    for ancestor in main.at("lineage").items().take(32) {
+    for ancestor in main.at("lineage").items().take(MAX_LISTED) {
         process(draft, ancestor);
     }
+    parent(draft, main);
     let context = details.at("context");
     for key in ["modifyingProcess", "targetProcess"] {
         process(draft, context.at(key));
+        parent(draft, context.at(key));
     }
-    for key in [
-        "scriptPath",
-        "libraryPath",
-        "mountSource",
-        "mountTarget",
-        "releaseAgentPath",
-        "runcBinaryPath",
-        "shellHistoryFilePath",
-        "socketPath",
-        "moduleFilePath",
-        "threatFilePath",
-        "ldPreloadValue",
-        "filePath",
-    ] {
+    for key in PATHS {
         draft.add(IndicatorKind::File, Role::Related, context.at(key));
     }
-    for path in context.at("relatedFilePaths").items().take(32) {
+    let related = || context.at("relatedFilePaths").items().take(MAX_LISTED);
+    for path in related() {
         draft.add(IndicatorKind::File, Role::Related, path);
     }
     draft.add(
@@ -43,9 +67,22 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
         Role::Related,
         context.at("moduleSha256"),
     );
-    for text in [context.at("commandLineExample"), main.at("commandLine")] {
-        if let Some(text) = text.str() {
+    for line in [context.at("commandLineExample"), main.at("commandLine")] {
+        draft.add_detail_about(DetailKind::CommandLine, line, main.at("name").str());
+        if let Some(text) = line.str() {
             draft.add_from_text(text);
+        }
+    }
+    for (key, label) in TRAITS {
+        if let Some(value) = context.at(key).text() {
+            draft.add_detail_text(DetailKind::Trait, &format!("{label}: {value}"), None);
+        }
+    }
+    // These fields name files that were modified; one that was deleted is no file that was written.
+    if !context.at("fileOperation").is("delete") {
+        let written = [context.at("filePath")].into_iter().chain(related());
+        for path in written.chain(CHANGED.map(|key| context.at(key))) {
+            draft.add_detail(DetailKind::FileWritten, path);
         }
     }
     if draft.action.is_none() {
@@ -57,15 +94,33 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
 }
 
 fn process(draft: &mut Draft, process: Node<'_>) {
+    let path = process.at("executablePath");
     draft.add(IndicatorKind::Process, Role::Related, process.at("name"));
-    draft.add(
-        IndicatorKind::File,
-        Role::Related,
-        process.at("executablePath"),
-    );
+    draft.add(IndicatorKind::File, Role::Related, path);
     draft.add(
         IndicatorKind::Hash,
         Role::Related,
         process.at("executableSha256"),
     );
+    // A user of the machine, not of the account.
+    let about = canonical(IndicatorKind::Process, process.at("name"));
+    draft.add_detail_about(
+        DetailKind::ProcessUser,
+        process.at("user"),
+        about.as_deref(),
+    );
+}
+
+/// The process that started it: the ancestor of its `parentUuid`, else the first one.
+fn parent(draft: &mut Draft, process: Node<'_>) {
+    let ancestors = || process.at("lineage").items();
+    let uuid = process.at("parentUuid").str();
+    let is_parent = |one: &Node<'_>| uuid.is_some() && one.at("uuid").str() == uuid;
+    let parent = ancestors().find(is_parent).or_else(|| ancestors().next());
+    let Some(parent) = parent else { return };
+    let name = match parent.at("name").exists() {
+        true => parent.at("name"),
+        false => parent.at("executablePath"),
+    };
+    draft.add_detail_about(DetailKind::ParentProcess, name, process.at("name").str());
 }

@@ -2,56 +2,55 @@
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Sequence.html>
 
-use crate::feed::{Draft, Node};
-use crate::{IndicatorKind, Role, Technique};
+mod resource;
+mod traits;
 
-use super::resource::{container, instance, tags};
+pub(in crate::feed) use traits::{technique, trait_of};
+
+use super::action::add_operation;
+use super::network::{add_asn, add_direction, add_port, canonical};
+use super::{MAX_LISTED, add_details};
+use crate::feed::{Draft, Node};
+use crate::{DetailKind, IndicatorKind, Role};
+
+/// Where an endpoint is and whose.
+const PLACE: [(DetailKind, &str); 3] = [
+    (DetailKind::Country, "location/country"),
+    (DetailKind::City, "location/city"),
+    (DetailKind::Organisation, "autonomousSystem/name"),
+];
+
+/// What tells of a process, and as what.
+const PROCESS: [(IndicatorKind, &str); 3] = [
+    (IndicatorKind::Process, "name"),
+    (IndicatorKind::File, "path"),
+    (IndicatorKind::Hash, "sha256"),
+];
 
 pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     let sequence = service.path("detection/sequence");
     if !sequence.is_object() {
         return;
     }
-    for actor in sequence.at("actors").items() {
-        draft.add_actor(actor);
-        draft.add(
-            IndicatorKind::AccessKey,
-            Role::Actor,
-            actor.path("user/credentialUid"),
-        );
-        draft.add(
-            IndicatorKind::Process,
-            Role::Related,
-            actor.path("process/name"),
-        );
-        draft.add(
-            IndicatorKind::File,
-            Role::Related,
-            actor.path("process/path"),
-        );
-        draft.add(
-            IndicatorKind::Hash,
-            Role::Related,
-            actor.path("process/sha256"),
-        );
+    for one in sequence.at("actors").items() {
+        actor(draft, one);
     }
-    for endpoint in sequence.at("endpoints").items() {
-        let role = if endpoint.path("connection/direction").is("OUTBOUND") {
-            Role::Remote
-        } else {
-            Role::Actor
-        };
-        draft.add(IndicatorKind::Ip, role, endpoint.at("ip"));
-        draft.add(IndicatorKind::Domain, Role::Remote, endpoint.at("domain"));
+    for one in sequence.at("endpoints").items() {
+        endpoint(draft, one);
     }
-    for resource in sequence.at("resources").items() {
-        read_resource(draft, resource);
+    for one in sequence.at("resources").items() {
+        resource::read(draft, one);
     }
     for signal in sequence.at("signals").items() {
         draft.seen_within(signal.at("firstSeenAt"), signal.at("lastSeenAt"));
-        indicators(draft, signal.at("signalIndicators"));
+        traits::read(draft, signal.at("signalIndicators"));
+        for activity in signal.at("activities").items().take(MAX_LISTED) {
+            activity_of(draft, activity.at("api"));
+        }
     }
-    indicators(draft, sequence.at("sequenceIndicators"));
+    traits::read(draft, sequence.at("sequenceIndicators"));
+    let also = [(DetailKind::Trait, "additionalSequenceTypes")];
+    add_details(draft, sequence, &also, None);
     if draft.description.is_empty() {
         draft.description = sequence.at("description").text().unwrap_or_default();
     }
@@ -60,105 +59,50 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     }
 }
 
-fn read_resource(draft: &mut Draft, resource: Node<'_>) {
-    let kind = resource.at("resourceType").str().unwrap_or("Resource");
-    let (uid, name) = (resource.at("uid").str(), resource.at("name").str());
-    let indicator = match kind {
-        "S3_BUCKET" => Some(IndicatorKind::Bucket),
-        "EC2_INSTANCE" => Some(IndicatorKind::Instance),
-        "EKS_CLUSTER" | "ECS_CLUSTER" => Some(IndicatorKind::Cluster),
-        "CONTAINER" | "KUBERNETES_WORKLOAD" | "ECS_TASK" => Some(IndicatorKind::Container),
-        "EC2_IMAGE" => Some(IndicatorKind::Image),
-        _ => None,
+fn actor(draft: &mut Draft, actor: Node<'_>) {
+    draft.add_actor(actor);
+    draft.add(
+        IndicatorKind::AccessKey,
+        Role::Actor,
+        actor.path("user/credentialUid"),
+    );
+    for (kind, key) in PROCESS {
+        draft.add(kind, Role::Related, actor.at("process").at(key));
+    }
+    let session = actor.at("session");
+    draft.add(IndicatorKind::Arn, Role::Related, session.at("issuer"));
+    if let Some(status) = session.at("mfaStatus").str() {
+        let text = format!("MFA {}", status.to_ascii_lowercase());
+        draft.add_detail_text(DetailKind::AuthResult, &text, actor.path("user/name").str());
+    }
+}
+
+fn endpoint(draft: &mut Draft, endpoint: Node<'_>) {
+    let direction = endpoint.path("connection/direction");
+    let role = if direction.is("OUTBOUND") {
+        Role::Remote
+    } else {
+        Role::Actor
     };
-    if kind == "ACCESS_KEY" {
-        let data = resource.path("data/accessKey");
-        draft.add_caller(
-            resource.at("accountId").str(),
-            data.at("userName"),
-            data.at("principalId"),
-            data.at("userType"),
-        );
-        if let Some(uid) = uid {
-            draft.add_text(IndicatorKind::AccessKey, Role::Actor, uid);
-        }
-    }
-    if let (Some(indicator), Some(text)) = (indicator, name.or(uid)) {
-        // `arn:aws:ec2:…:instance/i-…` is the instance `i-…`.
-        let short = text.rsplit(['/', ':']).next().unwrap_or(text);
-        draft.add_text(indicator, Role::Target, short);
-    }
-    if let Some(uid) = uid {
-        draft.add_text(IndicatorKind::Arn, Role::Related, uid);
-        draft.add_resource(kind, uid, name, tags(resource.at("tags")));
-    }
-    let data = resource.at("data");
-    for (key, read) in [
-        ("ec2Instance", instance as fn(&mut Draft, Node<'_>)),
-        ("container", container),
-    ] {
-        if data.at(key).is_object() {
-            read(draft, data.at(key));
-        }
-    }
-    let interface = data.at("ec2NetworkInterface");
-    let own = interface.at("privateIpAddresses").items();
-    let addresses = own
-        .map(|address| address.at("privateIpAddress"))
-        .chain(interface.at("ipv6Addresses").items())
-        .chain([interface.at("publicIp")]);
-    for address in addresses {
-        draft.add(IndicatorKind::Ip, Role::Related, address);
-    }
-    for (kind, path) in [
-        (IndicatorKind::File, "s3Object/key"),
-        (IndicatorKind::Arn, "ecsTask/taskDefinitionArn"),
-    ] {
-        draft.add(kind, Role::Related, data.path(path));
-    }
+    draft.add(IndicatorKind::Ip, role, endpoint.at("ip"));
+    draft.add(IndicatorKind::Domain, Role::Remote, endpoint.at("domain"));
+    let about = canonical(IndicatorKind::Ip, endpoint.at("ip"))
+        .or_else(|| canonical(IndicatorKind::Domain, endpoint.at("domain")));
+    let about = about.as_deref();
+    add_details(draft, endpoint, &PLACE, about);
+    add_asn(draft, endpoint.path("autonomousSystem/number"), about);
+    add_port(draft, DetailKind::RemotePort, endpoint.at("port"), about);
+    add_direction(draft, direction, about);
 }
 
-/// `[{key, values, title}]`: techniques and addresses that the signals had in common.
-fn indicators(draft: &mut Draft, list: Node<'_>) {
-    for indicator in list.items() {
-        let key = indicator.at("key").str().unwrap_or_default();
-        trait_of(draft, key, indicator.at("values"));
-    }
-}
-
-/// One of those, by its `IndicatorType`.
-pub(in crate::feed) fn trait_of(draft: &mut Draft, key: &str, values: Node<'_>) {
-    for value in values.items().filter_map(Node::str) {
-        match key {
-            "ATTACK_TECHNIQUE" => draft.techniques.extend(technique(value)),
-            "MALICIOUS_IP" | "TOR_IP" => draft.add_text(IndicatorKind::Ip, Role::Actor, value),
-            "CRYPTOMINING_IP" => draft.add_text(IndicatorKind::Ip, Role::Remote, value),
-            "MALICIOUS_DOMAIN" | "CRYPTOMINING_DOMAIN" => {
-                draft.add_text(IndicatorKind::Domain, Role::Remote, value)
-            }
-            "MALICIOUS_PROCESS" | "SUSPICIOUS_PROCESS" | "CRYPTOMINING_PROCESS" => {
-                draft.add_text(IndicatorKind::Process, Role::Related, value)
-            }
-            "MALICIOUS_FILE" => draft.add_text(IndicatorKind::File, Role::Related, value),
-            "VULNERABILITY" => draft.add_text(IndicatorKind::Cve, Role::Related, value),
-            _ => {}
-        }
-    }
-}
-
-/// `T1078.004`, or `T1078.004 - Valid Accounts: Cloud Accounts`.
-pub(in crate::feed) fn technique(text: &str) -> Option<Technique> {
-    let (id, name) = match text.split_once([' ', '/']) {
-        Some((id, name)) => (
-            id,
-            Some(name.trim_start_matches(['-', ':', ' ']).to_owned()),
-        ),
-        None => (text, None),
-    };
-    let digits = id.strip_prefix('T')?;
-    let is_id = digits.len() >= 4 && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
-    is_id.then(|| Technique {
-        id: id.to_owned(),
-        name: name.filter(|name| !name.is_empty()),
-    })
+/// A call that a signal tells of.
+fn activity_of(draft: &mut Draft, api: Node<'_>) {
+    let operation = add_operation(
+        draft,
+        api.at("operation"),
+        api.at("service"),
+        api.at("error"),
+    );
+    let about = operation.as_deref();
+    draft.add_detail_about(DetailKind::UserAgent, api.at("userAgent"), about);
 }

@@ -186,11 +186,10 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>) {
         }
     }
     file_of(draft, evidence.at("file"));
-    if draft.action.is_none() {
-        draft.action = match draft.product.as_str() {
-            "guardduty" => guardduty_action(&draft.kind, evidence),
-            _ => evidence.path("api/operation").text(),
-        };
+    if draft.product == "guardduty" {
+        super::guardduty::read(draft, evidence);
+    } else if draft.action.is_none() {
+        draft.action = evidence.path("api/operation").text();
     }
 }
 
@@ -198,7 +197,7 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>) {
 /// need not be there.
 ///
 /// <https://schema.ocsf.io/1.3.0/objects/network_connection_info>
-fn direction(evidence: Node<'_>) -> Option<String> {
+pub(super) fn direction(evidence: Node<'_>) -> Option<String> {
     let connection = evidence.at("connection_info");
     Some(match connection.at("direction_id").count() {
         Some(1) => "INBOUND".to_owned(),
@@ -206,28 +205,6 @@ fn direction(evidence: Node<'_>) -> Option<String> {
         Some(3) => "LATERAL".to_owned(),
         _ => connection.at("direction").str()?.to_uppercase(),
     })
-}
-
-/// What was done, in the words of GuardDuty's own findings.
-fn guardduty_action(kind: &str, evidence: Node<'_>) -> Option<String> {
-    if kind.starts_with("AttackSequence:") {
-        return Some("ATTACK_SEQUENCE".to_owned());
-    }
-    let said = |word: &str, about: Node<'_>| Some(format!("{word} {}", about.str()?));
-    let call = if kind.contains(":Kubernetes/") {
-        "KUBERNETES_API_CALL"
-    } else {
-        "AWS_API_CALL"
-    };
-    said(call, evidence.path("api/operation"))
-        .or_else(|| {
-            evidence
-                .path("query/hostname")
-                .str()
-                .map(|_| "DNS_REQUEST".to_owned())
-        })
-        .or_else(|| Some(format!("NETWORK_CONNECTION {}", direction(evidence)?)))
-        .or_else(|| said("RUNTIME", evidence.path("process/name")))
 }
 
 fn file_of(draft: &mut Draft, file: Node<'_>) {

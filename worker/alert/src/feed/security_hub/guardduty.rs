@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::super::guardduty::{finding_of_arn, read_as};
 use super::super::{Draft, Node};
 use super::native_type;
-use super::product_fields::service;
+use super::product_fields::finding;
 use crate::{ReadError, Severity};
 
 pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
@@ -22,6 +22,7 @@ pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
         None => Some(super::severity(node)),
         Some(_) => raised(node).filter(|raised| *raised > draft.severity),
     };
+    draft.remediation = node.path("Remediation/Recommendation/Text").text();
     if let Some(severity) = by_label {
         draft.severity = severity;
         draft.severity_sent = node.path("Severity/Label").text().unwrap_or_default();
@@ -39,7 +40,8 @@ fn raised(node: Node<'_>) -> Option<Severity> {
 }
 
 fn native(node: Node<'_>, id: &str, resource: Value) -> Value {
-    let mut service = service(node);
+    let mut native = finding(node);
+    let mut service = take(&mut native, "service");
     if let Value::Object(service) = &mut service {
         // Of an attack sequence, <https://docs.aws.amazon.com/securityhub/1.0/APIReference/API_Detection.html>.
         for (key, value) in [
@@ -60,8 +62,11 @@ fn native(node: Node<'_>, id: &str, resource: Value) -> Value {
             }
         }
     }
-    json!({
+    let mut resource = resource;
+    merge(&mut resource, take(&mut native, "resource"));
+    let told = json!({
         "id": finding_of_arn(id).unwrap_or(id),
+        "arn": finding_of_arn(id).map(|_| id),
         "type": kind(node),
         "accountId": copy(node.at("AwsAccountId")),
         "region": copy(node.at("Region")),
@@ -72,7 +77,18 @@ fn native(node: Node<'_>, id: &str, resource: Value) -> Value {
         "updatedAt": copy(node.at("UpdatedAt")),
         "resource": resource,
         "service": service,
-    })
+    });
+    // What Security Hub has fields for is told by those.
+    if let (Value::Object(native), Value::Object(told)) = (&mut native, told) {
+        native.extend(told);
+    }
+    native
+}
+
+/// Takes an object out of another one; an empty one where there is none.
+fn take(from: &mut Value, key: &str) -> Value {
+    let taken = from.get_mut(key).map(Value::take);
+    taken.filter(Value::is_object).unwrap_or_else(|| json!({}))
 }
 
 fn copy(node: Node<'_>) -> Value {
@@ -162,37 +178,27 @@ fn details(item: Node<'_>) -> Option<(&'static str, &'static str, Value)> {
     let tags = copy(item.at("Tags"));
     let named = |key: &str| json!({ "name": last, key: id, "tags": tags });
     Some(match kind {
-        "AwsIamAccessKey" => {
-            let key = json!({
-                "accessKeyId": last,
-                "principalId": copy(details.at("PrincipalId")),
-                "userName": copy(details.at("PrincipalName")),
-                "userType": copy(details.at("PrincipalType")),
-            });
-            ("AccessKey", "accessKeyDetails", key)
-        }
+        "AwsIamAccessKey" => ("AccessKey", "accessKeyDetails", access_key(last, details)),
         "AwsEc2Instance" => {
-            let addresses = details.at("IpV4Addresses").items();
-            let addresses: Vec<Value> = addresses
-                .map(|address| json!({ "privateIpAddress": copy(address) }))
-                .collect();
-            let instance = json!({
-                "instanceId": last,
-                "imageId": copy(details.at("ImageId")),
-                "iamInstanceProfile": { "arn": copy(details.at("IamInstanceProfileArn")) },
-                "networkInterfaces": [{
-                    "privateIpAddresses": addresses,
-                    "ipv6Addresses": copy(details.at("IpV6Addresses")),
-                }],
-                "tags": tags,
-            });
+            let mut instance = instance(last, details);
+            merge(&mut instance, json!({ "tags": tags }));
             ("Instance", "instanceDetails", instance)
         }
         "AwsS3Bucket" => ("S3Bucket", "s3BucketDetails", json!([named("arn")])),
-        "AwsEksCluster" => ("EKSCluster", "eksClusterDetails", named("arn")),
+        "AwsEksCluster" => {
+            let mut cluster = named("arn");
+            merge(&mut cluster, copy(details.at("ResourcesVpcConfig")));
+            ("EKSCluster", "eksClusterDetails", cluster)
+        }
         "AwsEcsCluster" => ("ECSCluster", "ecsClusterDetails", named("arn")),
         "AwsLambdaFunction" => {
-            let function = json!({ "functionName": last, "functionArn": id, "tags": tags });
+            let function = json!({
+                "functionName": last,
+                "functionArn": id,
+                "role": copy(details.at("Role")),
+                "vpcConfig": copy(details.at("VpcConfig")),
+                "tags": tags,
+            });
             ("Lambda", "lambdaDetails", function)
         }
         "AwsRdsDbInstance" => {
@@ -206,5 +212,34 @@ fn details(item: Node<'_>) -> Option<(&'static str, &'static str, Value)> {
             ("Container", "containerDetails", container)
         }
         _ => return None,
+    })
+}
+
+fn access_key(id: &str, details: Node<'_>) -> Value {
+    json!({
+        "accessKeyId": id,
+        "principalId": copy(details.at("PrincipalId")),
+        "userName": copy(details.at("PrincipalName")),
+        "userType": copy(details.at("PrincipalType")),
+    })
+}
+
+/// An instance; its addresses and its network are those of one interface.
+fn instance(id: &str, details: Node<'_>) -> Value {
+    let addresses = details.at("IpV4Addresses").items();
+    let addresses: Vec<Value> = addresses
+        .map(|address| json!({ "privateIpAddress": copy(address) }))
+        .collect();
+    json!({
+        "instanceId": id,
+        "imageId": copy(details.at("ImageId")),
+        "iamInstanceProfile": { "arn": copy(details.at("IamInstanceProfileArn")) },
+        "networkInterfaces": [{
+            "privateIpAddresses": addresses,
+            "ipv6Addresses": copy(details.at("IpV6Addresses")),
+            "vpcId": copy(details.at("VpcId")),
+            "subnetId": copy(details.at("SubnetId")),
+            "securityGroups": copy(details.at("SecurityGroups")),
+        }],
     })
 }

@@ -1,4 +1,4 @@
-//! GuardDuty's `service`, from the paths of ASFF's `ProductFields`.
+//! GuardDuty's fields, from the paths of ASFF's `ProductFields`.
 
 use serde_json::{Map, Value, json};
 
@@ -7,11 +7,11 @@ use super::super::Node;
 /// Deepest path that is followed.
 const MAX_DEPTH: usize = 16;
 
-/// `aws/guardduty/service/count` is `count`.
-pub(super) fn service(node: Node<'_>) -> Value {
+/// `aws/guardduty/service/count` is `count` in `service`.
+pub(super) fn finding(node: Node<'_>) -> Value {
     let mut root = json!({});
     for (key, value) in node.at("ProductFields").members() {
-        let Some(path) = key.strip_prefix("aws/guardduty/service/") else {
+        let Some(path) = key.strip_prefix("aws/guardduty/") else {
             continue;
         };
         if path.split('/').count() <= MAX_DEPTH {
@@ -31,7 +31,10 @@ fn insert(root: &mut Value, path: &str, value: Value) {
         let Value::Object(map) = place else { return };
         place = map.entry(segment).or_insert(Value::Null);
     }
-    *place = value;
+    // A field with members is written once more by itself, with nothing in it.
+    if !place.is_object() {
+        *place = value;
+    }
 }
 
 /// An element of a list is a step below it: `threatNames.0_` is `threatNames` and `0_`.

@@ -43,7 +43,8 @@ fn guardduty_through_the_newer_security_hub_is_the_same_alert() {
         (native.count, native.times.created)
     );
     assert_eq!(through.techniques[0].id, "T1562.008");
-    assert_snapshot!(told(&through), @r"
+    assert_snapshot!(told(&through), @"
+    AWS::CloudTrail::Trail audit-trail -
     AWS::IAM::AccessKey ASIAEXAMPLEKEY000003 ci-automation
     actor ip 198.51.100.9
     related principal AROAEXAMPLEROLE000003:aws-go-sdk-1753152318418995274
@@ -174,11 +175,12 @@ fn newer_resources_of_guardduty_are_read() {
     });
     value["detail"]["service"]["runtimeDetails"] = json!({"process": {"name": "dd"},
         "context": {"filePath": "/etc/shadow", "relatedFilePaths": ["/etc/passwd"]}});
-    assert_snapshot!(told(&one_of(&value)), @r"
+    assert_snapshot!(told(&one_of(&value)), @"
     EC2Image arn:aws:ec2:eu-west-1:1:image/ami-1 ami-1
     EBSSnapshot arn:aws:ec2:eu-west-1:1:snapshot/snap-1 -
     BedrockGuardrail arn:aws:bedrock:eu-west-1:1:guardrail/g1 -
     BedrockModel anthropic.some-model-v1 -
+    AWS::CloudTrail::Trail audit-trail -
     actor ip 198.51.100.9
     target arn arn:aws:bedrock:eu-west-1:1:guardrail/g1
     target arn arn:aws:ec2:eu-west-1:1:image/ami-1

@@ -1,0 +1,99 @@
+//! What an API call was made on: `affectedResources`, else the resource that GuardDuty's title names.
+//!
+//! A finding about credentials has the access key as its resource; what was done with it was done to something else.
+
+use std::collections::BTreeMap;
+
+use crate::feed::{Draft, Node};
+use crate::{IndicatorKind, Resource, Role};
+
+/// Most affected resources that are read.
+const MAX_AFFECTED: usize = 16;
+
+/// What names a resource of these CloudFormation types; others are named by their ARN alone.
+const KINDS: [(&str, IndicatorKind); 11] = [
+    ("AWS::EC2::Instance", IndicatorKind::Instance),
+    ("AWS::ECS::Cluster", IndicatorKind::Cluster),
+    ("AWS::EKS::Cluster", IndicatorKind::Cluster),
+    ("AWS::IAM::AccessKey", IndicatorKind::AccessKey),
+    ("AWS::IAM::Role", IndicatorKind::Principal),
+    ("AWS::IAM::User", IndicatorKind::Principal),
+    ("AWS::Lambda::Function", IndicatorKind::Function),
+    ("AWS::RDS::DBCluster", IndicatorKind::Database),
+    ("AWS::RDS::DBInstance", IndicatorKind::Database),
+    ("AWS::S3::Bucket", IndicatorKind::Bucket),
+    ("AWS::EC2::Image", IndicatorKind::Image),
+];
+
+/// Services whose findings name a resource by its ARN in the title: service, part of the ARN, type.
+const IN_TITLES: [(&str, &str, &str); 1] = [(
+    "cloudtrail.amazonaws.com",
+    ":trail/",
+    "AWS::CloudTrail::Trail",
+)];
+
+/// Reads `{"AWS::S3::Bucket": "name"}` and the title; `service` is whose API was called.
+pub(in crate::feed) fn read(draft: &mut Draft, affected: Node<'_>, service: Option<&str>) {
+    let known = draft.resources.len();
+    for (kind, names) in affected.members().take(MAX_AFFECTED) {
+        for name in names.items().take(MAX_AFFECTED).filter_map(Node::str) {
+            add(draft, kind, name);
+        }
+    }
+    if draft.resources.len() == known
+        && let Some((kind, arn)) = named_in(&draft.title, service.unwrap_or_default())
+    {
+        add(draft, kind, &arn);
+    }
+    // Whose key was used acted; what that was done to comes first.
+    if draft.resources.first().is_some_and(is_key) {
+        draft.resources.rotate_left(known);
+    }
+}
+
+fn is_key(resource: &Resource) -> bool {
+    resource.kind.to_ascii_lowercase().ends_with("accesskey")
+}
+
+fn add(draft: &mut Draft, kind: &str, id: &str) {
+    let short = id.rsplit(['/', ':']).next().unwrap_or(id);
+    let row = KINDS.iter().find(|(known, _)| *known == kind);
+    let indicator = row.map_or(IndicatorKind::Arn, |(_, indicator)| *indicator);
+    let role = match indicator {
+        // A record that clears who was changed must not clear who changed them.
+        IndicatorKind::Principal | IndicatorKind::AccessKey => Role::Related,
+        _ => Role::Target,
+    };
+    draft.add_text(indicator, role, short_of(indicator, id, short));
+    if indicator == IndicatorKind::Principal {
+        draft.tell_kind(short, None, Some(kind));
+    }
+    // Whoever changes their own keys or policies is told already, as who acted.
+    let is_named = |name: &str| name == id || name == short;
+    let is_told = draft.resources.iter().any(|known| {
+        let owner = known.name.as_deref().filter(|_| is_key(known));
+        is_named(known.short_id()) || owner.is_some_and(is_named)
+    });
+    if !is_told {
+        let name = Some(short).filter(|short| *short != id);
+        draft.add_resource(kind, id, name, BTreeMap::new());
+    }
+}
+
+/// An ARN is whole; anything else goes by its name.
+fn short_of<'a>(kind: IndicatorKind, id: &'a str, short: &'a str) -> &'a str {
+    match kind {
+        IndicatorKind::Arn => id,
+        _ => short,
+    }
+}
+
+/// The type and the ARN of what a title names of this service.
+fn named_in(title: &str, service: &str) -> Option<(&'static str, String)> {
+    let (_, part, kind) = IN_TITLES.iter().find(|(known, ..)| *known == service)?;
+    let arn = title
+        .split_whitespace()
+        .map(|word| word.trim_matches(['.', ',', ';', '"', '\'', '(', ')']))
+        .find(|word| word.starts_with("arn:") && word.contains(part))?;
+    Some((kind, arn.to_owned()))
+}

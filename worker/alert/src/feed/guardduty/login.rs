@@ -1,0 +1,102 @@
+//! Logins to databases: `rdsLoginAttemptAction` and `resource.rdsDbUserDetails`.
+//!
+//! <https://docs.aws.amazon.com/guardduty/latest/ug/findings-rds-protection.html>
+
+use super::add_details;
+use super::network::read_far_end;
+use crate::feed::{Draft, Node};
+use crate::{DetailKind, IndicatorKind, Outcome, Role};
+
+/// Details of the user of a database, beside the name.
+const USER: [(DetailKind, &str); 4] = [
+    (DetailKind::Application, "application"),
+    (DetailKind::DatabaseName, "database"),
+    (DetailKind::LogonType, "authMethod"),
+    (DetailKind::Protocol, "ssl"),
+];
+
+pub(super) fn read(draft: &mut Draft, login: Node<'_>) -> Option<String> {
+    let address = read_far_end(draft, Role::Actor, login.at("remoteIpDetails"));
+    let (mut succeeded, mut failed, mut has_attempts) = (0_u64, 0_u64, false);
+    for attributes in login.at("loginAttributes").items() {
+        has_attempts |= attributes.at("user").str().is_some();
+        let (successes, failures) = attempts(draft, attributes);
+        succeeded = succeeded.saturating_add(successes);
+        failed = failed.saturating_add(failures);
+    }
+    has_attempts |= draft.names_any(IndicatorKind::Principal, Role::Related);
+    let by_type = outcome_of_type(&draft.kind);
+    draft.outcome = match (succeeded, failed) {
+        (1.., _) => Some(Outcome::Succeeded),
+        (_, 1..) if by_type != Some(Outcome::Succeeded) => Some(Outcome::Failed),
+        _ if has_attempts => by_type.filter(|outcome| *outcome != Outcome::NotAttempted),
+        _ => by_type.or(Some(Outcome::NotAttempted)),
+    };
+    let result = match draft.outcome {
+        Some(Outcome::Succeeded) => "SUCCESS",
+        Some(Outcome::Failed) => "FAIL",
+        _ => return None,
+    };
+    draft.add_detail_text(DetailKind::AuthResult, result, address.as_deref());
+    None
+}
+
+/// Reads the attempts of one user; gives how many succeeded and failed.
+fn attempts(draft: &mut Draft, attributes: Node<'_>) -> (u64, u64) {
+    let user = attributes.at("user");
+    let successes = attributes.at("successfulLoginAttempts").count();
+    let failures = attributes.at("failedLoginAttempts").count();
+    // Who fails to log in may type any name.
+    let role = match successes {
+        Some(logins) if logins > 0 => Role::Actor,
+        None if logged_in(&draft.kind) => Role::Actor,
+        _ => Role::Related,
+    };
+    draft.add(IndicatorKind::Principal, role, user);
+    let about = user.str();
+    draft.add_detail_about(DetailKind::Application, attributes.at("application"), about);
+    let (successes, failures) = (successes.unwrap_or(0), failures.unwrap_or(0));
+    for (count, word) in [(failures, "failed"), (successes, "succeeded")] {
+        if count > 0 {
+            let text = format!("log-in attempts that {word}: {count}");
+            draft.add_detail_text(DetailKind::AuthResult, &text, about);
+        }
+    }
+    let total = successes.saturating_add(failures);
+    if total > 0 {
+        draft.add_detail_text(DetailKind::EventCount, &total.to_string(), about);
+    }
+    (successes, failures)
+}
+
+/// Reads who logged in, or tried to.
+pub(super) fn read_user(draft: &mut Draft, user: Node<'_>) {
+    // Who fails to log in may type any name.
+    let role = if logged_in(&draft.kind) {
+        Role::Actor
+    } else {
+        Role::Related
+    };
+    draft.add(IndicatorKind::Principal, role, user.at("user"));
+    add_details(draft, user, &USER, user.at("user").str());
+}
+
+/// Whether a finding about logins to a database tells of one that succeeded, e.g.
+/// `CredentialAccess:RDS/AnomalousBehavior.SuccessfulBruteForce`.
+fn logged_in(kind: &str) -> bool {
+    kind.contains(".Successful")
+}
+
+/// How what a type tells of ended; a discovery is a database that was connected to, without an attempt to log in.
+pub(in crate::feed) fn outcome_of_type(kind: &str) -> Option<Outcome> {
+    if !kind.contains(":RDS/") {
+        None
+    } else if logged_in(kind) {
+        Some(Outcome::Succeeded)
+    } else if kind.contains(".Failed") {
+        Some(Outcome::Failed)
+    } else {
+        kind.starts_with("Discovery:")
+            .then_some(Outcome::NotAttempted)
+    }
+}

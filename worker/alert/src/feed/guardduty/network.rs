@@ -1,0 +1,110 @@
+//! Ends of connections and calls: addresses with where and whose they are, ports, protocol, direction.
+//!
+//! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_RemoteIpDetails.html>
+
+use super::add_details;
+use crate::feed::{Draft, Node};
+use crate::{DetailKind, Indicator, IndicatorKind, Role};
+
+const ADDRESSES: [&str; 2] = ["ipAddressV4", "ipAddressV6"];
+
+/// Where an address is and whose. `org` is who uses it, `asnOrg` who announces it.
+const PLACE: [(DetailKind, &str); 4] = [
+    (DetailKind::Country, "country/countryName"),
+    (DetailKind::City, "city/cityName"),
+    (DetailKind::Organisation, "organization/asnOrg"),
+    (DetailKind::Organisation, "organization/org"),
+];
+
+/// Details of the network that a resource is in, by their paths in an interface or a `vpcConfig`.
+const NETWORK: [(DetailKind, &str); 6] = [
+    (DetailKind::Vpc, "vpcId"),
+    (DetailKind::Subnet, "subnetId"),
+    (DetailKind::Subnet, "subnetIds"),
+    (DetailKind::SecurityGroup, "securityGroupIds"),
+    (DetailKind::SecurityGroup, "securityGroups/groupId"),
+    (DetailKind::SecurityGroup, "securityGroups/id"),
+];
+
+/// Reads the end that is not ours and returns its address, as the indicator has it.
+pub(super) fn read_far_end(draft: &mut Draft, role: Role, end: Node<'_>) -> Option<String> {
+    let address = add_addresses(draft, role, end);
+    add_details(draft, end, &PLACE, address.as_deref());
+    if !end.path("country/countryName").exists() {
+        let code = end.path("country/countryCode");
+        draft.add_detail_about(DetailKind::Country, code, address.as_deref());
+    }
+    add_asn(draft, end.path("organization/asn"), address.as_deref());
+    address
+}
+
+/// Reads the end that is ours: `localIpDetails` and `localPortDetails`.
+pub(super) fn read_local_end(draft: &mut Draft, connection: Node<'_>) {
+    let address = add_addresses(draft, Role::Related, connection.at("localIpDetails"));
+    let port = connection.path("localPortDetails/port");
+    add_port(draft, DetailKind::LocalPort, port, address.as_deref());
+}
+
+/// Reads protocol, direction and the far end's port.
+pub(super) fn read_connection(draft: &mut Draft, connection: Node<'_>, far_end: Option<&str>) {
+    let port = connection.path("remotePortDetails/port");
+    add_port(draft, DetailKind::RemotePort, port, far_end);
+    draft.add_detail_about(DetailKind::Protocol, connection.at("protocol"), far_end);
+    add_direction(draft, connection.at("connectionDirection"), far_end);
+}
+
+/// Reads VPC, subnet and security groups of an interface or of a `vpcConfig`.
+pub(super) fn read_network(draft: &mut Draft, network: Node<'_>, resource: Option<&str>) {
+    add_details(draft, network, &NETWORK, resource);
+}
+
+/// Adds a direction of which GuardDuty is sure: it writes `UNKNOWN` too.
+pub(super) fn add_direction(draft: &mut Draft, direction: Node<'_>, about: Option<&str>) {
+    for word in ["inbound", "outbound"] {
+        if direction.is(word) {
+            draft.add_detail_text(DetailKind::Direction, word, about);
+        }
+    }
+}
+
+/// Adds a port; 0 is none.
+pub(super) fn add_port(draft: &mut Draft, kind: DetailKind, port: Node<'_>, about: Option<&str>) {
+    if port.count().is_some_and(|port| port > 0) {
+        draft.add_detail_about(kind, port, about);
+    }
+}
+
+/// Adds the number of an autonomous system, which comes with and without `AS`; 0 is none.
+pub(super) fn add_asn(draft: &mut Draft, asn: Node<'_>, about: Option<&str>) {
+    let text = asn.text().unwrap_or_default();
+    let digits = text.trim_start_matches(['A', 'S', 'a', 's']);
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number && digits.bytes().any(|byte| byte != b'0') {
+        draft.add_detail_text(DetailKind::Asn, &format!("AS{digits}"), about);
+    }
+}
+
+/// Adds the account at the far end, or of whoever owns a shared VPC, where it is not the alert's.
+pub(super) fn add_other_account(draft: &mut Draft, account: Node<'_>, about: Option<&str>) {
+    let Some(account) = account.text() else {
+        return;
+    };
+    if draft.other_account(&account).is_some() {
+        draft.add_detail_text(DetailKind::OtherAccount, &account, about);
+    }
+}
+
+/// Returns the value as an indicator of this kind has it.
+pub(super) fn canonical(kind: IndicatorKind, node: Node<'_>) -> Option<String> {
+    let found = Indicator::parse(kind, node.str()?, Role::Related)?;
+    Some(found.value)
+}
+
+fn add_addresses(draft: &mut Draft, role: Role, end: Node<'_>) -> Option<String> {
+    for key in ADDRESSES {
+        draft.add(IndicatorKind::Ip, role, end.at(key));
+    }
+    ADDRESSES
+        .iter()
+        .find_map(|key| canonical(IndicatorKind::Ip, end.at(key)))
+}

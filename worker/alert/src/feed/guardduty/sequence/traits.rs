@@ -1,0 +1,79 @@
+//! What the signals of a sequence had in common, by GuardDuty's `IndicatorType`.
+//!
+//! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Indicator.html>
+
+use super::MAX_LISTED;
+use crate::feed::{Draft, Node};
+use crate::{DetailKind, IndicatorKind, Role, Technique};
+
+/// Types whose values are indicators.
+const INDICATORS: [(&str, IndicatorKind, Role); 10] = [
+    ("MALICIOUS_IP", IndicatorKind::Ip, Role::Actor),
+    ("TOR_IP", IndicatorKind::Ip, Role::Actor),
+    ("CRYPTOMINING_IP", IndicatorKind::Ip, Role::Remote),
+    ("MALICIOUS_DOMAIN", IndicatorKind::Domain, Role::Remote),
+    ("CRYPTOMINING_DOMAIN", IndicatorKind::Domain, Role::Remote),
+    ("MALICIOUS_PROCESS", IndicatorKind::Process, Role::Related),
+    ("SUSPICIOUS_PROCESS", IndicatorKind::Process, Role::Related),
+    (
+        "CRYPTOMINING_PROCESS",
+        IndicatorKind::Process,
+        Role::Related,
+    ),
+    ("MALICIOUS_FILE", IndicatorKind::File, Role::Related),
+    ("VULNERABILITY", IndicatorKind::Cve, Role::Related),
+];
+
+/// Types whose values are details of a kind of their own. All others are traits, with their type before them.
+const DETAILS: [(&str, DetailKind); 5] = [
+    ("HIGH_RISK_API", DetailKind::Operation),
+    ("UNUSUAL_API_FOR_ACCOUNT", DetailKind::Operation),
+    ("SUSPICIOUS_USER_AGENT", DetailKind::UserAgent),
+    ("MALICIOUS_PACKAGE", DetailKind::Package),
+    ("REACHABILITY", DetailKind::Exposure),
+];
+
+/// Reads `[{key, values, title}]`.
+pub(super) fn read(draft: &mut Draft, list: Node<'_>) {
+    for indicator in list.items() {
+        let key = indicator.at("key").str().unwrap_or_default();
+        trait_of(draft, key, indicator.at("values"));
+        if indicator.at("values").items().next().is_none() {
+            draft.add_detail(DetailKind::Trait, indicator.at("title"));
+        }
+    }
+}
+
+/// Reads the values of one type.
+pub(in crate::feed) fn trait_of(draft: &mut Draft, key: &str, values: Node<'_>) {
+    let indicator = INDICATORS.iter().find(|(known, ..)| *known == key);
+    let detail = DETAILS.iter().find(|(known, _)| *known == key);
+    for value in values.items().filter_map(Node::str).take(4 * MAX_LISTED) {
+        match (indicator, detail) {
+            (Some((_, kind, role)), _) => draft.add_text(*kind, *role, value),
+            (_, Some((_, kind))) => draft.add_detail_text(*kind, value, None),
+            _ if key == "ATTACK_TECHNIQUE" => draft.techniques.extend(technique(value)),
+            _ => {
+                let label = key.to_ascii_lowercase().replace('_', " ");
+                draft.add_detail_text(DetailKind::Trait, &format!("{label}: {value}"), None);
+            }
+        }
+    }
+}
+
+/// `T1078.004`, or `T1078.004 - Valid Accounts: Cloud Accounts`.
+pub(in crate::feed) fn technique(text: &str) -> Option<Technique> {
+    let (id, name) = match text.split_once([' ', '/']) {
+        Some((id, name)) => (
+            id,
+            Some(name.trim_start_matches(['-', ':', ' ']).to_owned()),
+        ),
+        None => (text, None),
+    };
+    let digits = id.strip_prefix('T')?;
+    let is_id = digits.len() >= 4 && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    is_id.then(|| Technique {
+        id: id.to_owned(),
+        name: name.filter(|name| !name.is_empty()),
+    })
+}

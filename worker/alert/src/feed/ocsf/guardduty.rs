@@ -1,0 +1,55 @@
+//! What GuardDuty's findings tell in OCSF, in the words of its own format: action, outcome, what a call was made on.
+//!
+//! One finding is one alert, whoever carried it, so both formats must tell these alike.
+
+use super::super::guardduty::{
+    add_operation, affected, call_outcome, http_outcome, login_outcome, read_info,
+};
+use super::super::{Draft, Node};
+use super::evidence::direction;
+
+/// Reads one piece of evidence.
+pub(super) fn read(draft: &mut Draft, evidence: Node<'_>) {
+    if draft.action.is_none() {
+        draft.action = action(&draft.kind, evidence);
+    }
+    let api = evidence.at("api");
+    let service = api.path("service/name");
+    let (operation, response) = (api.at("operation"), api.at("response"));
+    add_operation(draft, operation, service, response.at("error"));
+    let outcome = if draft.kind.starts_with("AttackSequence:") {
+        None
+    } else if draft.kind.contains(":Kubernetes/") {
+        response.at("code").count().and_then(http_outcome)
+    } else {
+        call_outcome(operation, response.at("error")).or_else(|| login_outcome(&draft.kind))
+    };
+    draft.outcome = draft.outcome.or(outcome);
+    if operation.exists() {
+        let affected = evidence.path("data/affected_resource");
+        affected::read(draft, affected, service.str());
+    }
+    read_info(draft, evidence.at("data"), None);
+}
+
+/// What was done.
+fn action(kind: &str, evidence: Node<'_>) -> Option<String> {
+    if kind.starts_with("AttackSequence:") {
+        return Some("ATTACK_SEQUENCE".to_owned());
+    }
+    let said = |word: &str, about: Node<'_>| Some(format!("{word} {}", about.str()?));
+    let call = if kind.contains(":Kubernetes/") {
+        "KUBERNETES_API_CALL"
+    } else {
+        "AWS_API_CALL"
+    };
+    said(call, evidence.path("api/operation"))
+        .or_else(|| {
+            evidence
+                .path("query/hostname")
+                .str()
+                .map(|_| "DNS_REQUEST".to_owned())
+        })
+        .or_else(|| Some(format!("NETWORK_CONNECTION {}", direction(evidence)?)))
+        .or_else(|| said("RUNTIME", evidence.path("process/name")))
+}
