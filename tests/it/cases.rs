@@ -43,7 +43,10 @@ fn feeds() -> String {
 fn run(place: &Place, name: &str) -> Vec<Value> {
     let message = message(name).to_string();
     let ran = place
-        .feed(&["run", "-", "--format", "json", "--quiet"], message.as_bytes())
+        .feed(
+            &["run", "-", "--format", "json", "--quiet"],
+            message.as_bytes(),
+        )
         .unwrap();
     assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
     ran.stdout
@@ -70,7 +73,13 @@ fn has(list: Option<&Value>, wanted: &[(&str, &str)]) -> bool {
 }
 
 fn fault(report: &Value, right: Right) -> Option<String> {
-    let summary = || format!("{} {}", text(report.get("title")), text(report.get("summary")));
+    let summary = || {
+        format!(
+            "{} {}",
+            text(report.get("title")),
+            text(report.get("summary"))
+        )
+    };
     let is_right = match right {
         At(pointer, value) => {
             let found = text(report.pointer(pointer));
@@ -377,7 +386,9 @@ fn worker_sets_aside_what_is_no_intrusion() {
         .prepare("SELECT outcome || ' ' || coalesce(why, ''), count(*) FROM arrivals GROUP BY 1")
         .unwrap();
     let rows = query
-        .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))
+        .query_map([], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+        })
         .unwrap();
     let counts: BTreeMap<String, i64> = rows.map(Result::unwrap).collect();
     insta::assert_json_snapshot!(counts, @"");

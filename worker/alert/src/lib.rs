@@ -18,7 +18,7 @@ mod key;
 mod outcome;
 mod principal;
 mod read;
-mod severity;
+pub mod severity;
 pub mod text;
 pub mod trace;
 mod written_time;

@@ -1,10 +1,14 @@
 //! How bad an alert is: five words, ordered, the same for all feeds.
 
+pub mod scales;
+
 use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use scales::{Scale, from_product};
 
 /// Severity of an alert, from least to most.
 #[derive(

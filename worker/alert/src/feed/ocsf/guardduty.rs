@@ -6,7 +6,7 @@ use super::super::guardduty::{
     add_operation, affected, call_outcome, http_outcome, login_outcome, read_info,
 };
 use super::super::{Draft, Node};
-use super::evidence::direction;
+use super::endpoint::direction;
 
 /// Reads one piece of evidence.
 pub(super) fn read(draft: &mut Draft, evidence: Node<'_>) {

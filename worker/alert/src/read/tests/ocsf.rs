@@ -1,7 +1,41 @@
 //! Findings in OCSF of those who gather incidents and watch machines.
 
+mod activity;
+mod classes;
+mod entities;
+mod places;
+mod state;
+
 use super::*;
-use crate::FeedState;
+use crate::{Class, DetailKind, FeedState, Provider, Severity};
+
+/// Details of an alert, a line each.
+fn details(alert: &Alert) -> String {
+    let lines = alert.details.iter().map(|one| match &one.about {
+        Some(about) => format!("{} {} ({about})", one.kind, one.value),
+        None => format!("{} {}", one.kind, one.value),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Indicators of an alert, a line each.
+fn indicators(alert: &Alert) -> String {
+    let lines = alert
+        .indicators
+        .iter()
+        .map(|one| format!("{} {} {}", one.role.as_str(), one.kind, one.value));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The detection with other and further fields.
+fn with(fields: Value) -> Value {
+    let mut finding = detection();
+    finding
+        .as_object_mut()
+        .unwrap()
+        .extend(fields.as_object().unwrap().clone());
+    finding
+}
 
 fn incident() -> Value {
     json!({"activity_id": 2, "class_uid": 2005, "class_name": "Incident Finding", "severity_id": 5,
@@ -189,6 +223,7 @@ fn a_resource_is_what_its_own_name_says_before_words_that_many_types_have() {
     let target = |kind: &str, uid: &str| {
         let mut finding = detection();
         finding["evidences"] = json!([]);
+        finding["device"] = Value::Null;
         finding["resources"] = json!([{"uid": uid, "type": kind}]);
         let alert = one_of(&finding);
         let mut targets = alert.with_role(Role::Target);

@@ -90,7 +90,7 @@ fn contents_are_as_they_are_stored() {
     let content = |name: &str| one(sample(name)).content.0;
     insta::assert_snapshot!(content("scc-crypto-miner"), @"1a5218f8cf6a93131ad71da5042f95feb8fbef2dda15251c2cd568c1dc5d14ff");
     insta::assert_snapshot!(content("guardduty-finding"), @"52ec6203fea9a6cc4aea6f50354706f6a60d18f1c3d2aea5ada22e6f5df6a311");
-    insta::assert_snapshot!(content("ocsf-impossible-travel"), @"");
+    insta::assert_snapshot!(content("ocsf-impossible-travel"), @"794ec8fa5a8a94a9ebcffc0a891d099bc3f6f84ead213b9c672287f5546473aa");
 }
 
 #[test]

@@ -1,0 +1,133 @@
+//! Ends of a connection: who opened it, to where, and what is told about both.
+
+use super::super::{Draft, Node};
+use super::each;
+use crate::{DetailKind, Indicator, IndicatorKind, Role};
+
+/// What is told about an end.
+const DETAILS: [(&str, DetailKind); 7] = [
+    ("location/country", DetailKind::Country),
+    ("location/city", DetailKind::City),
+    ("location/isp", DetailKind::Organisation),
+    ("location/provider", DetailKind::Organisation),
+    ("autonomous_system/name", DetailKind::Organisation),
+    ("vpc_uid", DetailKind::Vpc),
+    ("subnet_uid", DetailKind::Subnet),
+];
+
+/// Addresses that stand between the ends, as those who passed a connection on wrote them.
+const BETWEEN: [&str; 3] = [
+    "src_endpoint/intermediate_ips",
+    "dst_endpoint/intermediate_ips",
+    "proxy_endpoint/ip",
+];
+
+/// The part of a host's name. The host chooses it: beside its address it says nothing of who that is.
+pub(super) fn host_role(role: Role, has_address: bool) -> Role {
+    if has_address { Role::Related } else { role }
+}
+
+/// Reads both ends and what connects them, and returns the part of names at the far end of it: of hosts that were asked for.
+///
+/// `own` is the part of the end that is ours.
+pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: Role) -> Role {
+    let direction = direction(evidence);
+    let (source, destination) = match direction.as_deref() {
+        Some("INBOUND") => (Role::Actor, own),
+        Some("OUTBOUND") => (own, Role::Remote),
+        _ => (Role::Actor, Role::Remote),
+    };
+    // Who signs in from a device of their own has no other end.
+    let has_ends = evidence.at("dst_endpoint").exists();
+    let part = |endpoint: Node<'_>, role: Role| match has_ends && is_device(endpoint, device) {
+        true => Role::Target,
+        false => role,
+    };
+    let (from, to) = (evidence.at("src_endpoint"), evidence.at("dst_endpoint"));
+    let (source, destination) = (part(from, source), part(to, destination));
+    let (from_port, to_port) = match has_ends && destination == Role::Remote {
+        true => (DetailKind::LocalPort, DetailKind::RemotePort),
+        false => (DetailKind::RemotePort, DetailKind::LocalPort),
+    };
+    read_end(draft, from, source, from_port);
+    read_end(draft, to, destination, to_port);
+    draft.add(IndicatorKind::Instance, source, from.at("instance_uid"));
+    for address in BETWEEN.iter().flat_map(|path| each(evidence, path)) {
+        draft.add(IndicatorKind::Ip, Role::Related, address);
+    }
+    let connection = evidence.at("connection_info");
+    draft.add_detail(DetailKind::Protocol, connection.at("protocol_name"));
+    if let Some(word @ ("INBOUND" | "OUTBOUND")) = direction.as_deref() {
+        draft.add_detail_text(DetailKind::Direction, &word.to_ascii_lowercase(), None);
+    }
+    match destination {
+        Role::Remote => Role::Remote,
+        _ => Role::Related,
+    }
+}
+
+/// Reads one end.
+fn read_end(draft: &mut Draft, endpoint: Node<'_>, role: Role, port: DetailKind) {
+    let address = endpoint.at("ip");
+    draft.add(IndicatorKind::Ip, role, address);
+    let role = host_role(role, address.str().is_some());
+    draft.add(IndicatorKind::Domain, role, endpoint.at("domain"));
+    draft.add(IndicatorKind::Domain, role, endpoint.at("hostname"));
+    let about = about(endpoint);
+    let about = about.as_deref();
+    if endpoint.at("port").count().is_some_and(|port| port > 0) {
+        draft.add_detail_about(port, endpoint.at("port"), about);
+    }
+    for (path, kind) in DETAILS {
+        for value in each(endpoint, path) {
+            draft.add_detail_about(kind, value, about);
+        }
+    }
+    asn(draft, endpoint.path("autonomous_system/number"), about);
+}
+
+/// The number of an autonomous system, with and without `AS`; 0 is none.
+fn asn(draft: &mut Draft, number: Node<'_>, about: Option<&str>) {
+    let text = number.text().unwrap_or_default();
+    let digits = text.trim_start_matches(['A', 'S', 'a', 's']);
+    if digits.parse::<u32>().is_ok_and(|number| number > 0) {
+        draft.add_detail_text(DetailKind::Asn, &format!("AS{digits}"), about);
+    }
+}
+
+/// The value by which an end stands among the indicators.
+fn about(endpoint: Node<'_>) -> Option<String> {
+    let parsed = |kind, key: &str| Indicator::parse(kind, endpoint.at(key).str()?, Role::Related);
+    parsed(IndicatorKind::Ip, "ip")
+        .or_else(|| parsed(IndicatorKind::Domain, "hostname"))
+        .or_else(|| parsed(IndicatorKind::Domain, "domain"))
+        .map(|one| one.value)
+}
+
+/// Whether an endpoint is the device that the finding is about. A host says its own name, so beside its address the name says
+/// nothing, also where that of the device is not told.
+fn is_device(endpoint: Node<'_>, device: Node<'_>) -> bool {
+    let same = |key: &str| {
+        let (one, other) = (endpoint.at(key).str()?, device.at(key).str()?);
+        Some(one.eq_ignore_ascii_case(other))
+    };
+    let is_known = ["uid", "instance_uid"]
+        .into_iter()
+        .any(|key| same(key) == Some(true));
+    let by_name = || same("hostname").filter(|_| endpoint.at("ip").str().is_none());
+    is_known || same("ip").or_else(by_name).unwrap_or_default()
+}
+
+/// Which way a connection was opened, as seen from what is ours, in GuardDuty's words: by its number, else by its word, which
+/// need not be there.
+///
+/// <https://schema.ocsf.io/1.3.0/objects/network_connection_info>
+pub(super) fn direction(evidence: Node<'_>) -> Option<String> {
+    let connection = evidence.at("connection_info");
+    Some(match connection.at("direction_id").count() {
+        Some(1) => "INBOUND".to_owned(),
+        Some(2) => "OUTBOUND".to_owned(),
+        Some(3) => "LATERAL".to_owned(),
+        _ => connection.at("direction").str()?.to_uppercase(),
+    })
+}

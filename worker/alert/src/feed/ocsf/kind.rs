@@ -1,0 +1,88 @@
+//! The type of an alert: what tells one sort of finding of a product from the others, the same for each of its findings.
+
+use super::super::control::check_name;
+use super::super::security_hub::native_type;
+use super::super::{Draft, Node};
+use super::product::Product;
+use super::{class, each};
+use crate::{Class, DetailKind};
+
+/// Where a control or check is named, best first.
+const CONTROLS: [&str; 3] = [
+    "compliance/control",
+    "compliance/checks/uid",
+    "compliance/checks/name",
+];
+
+/// GuardDuty's own type, by whichever of its names; of a check the control or the check; of a vulnerability its id; of
+/// others the rule's name or the type that says more than a category. The title comes late, for it may name who it is about.
+pub(super) fn kind(node: Node<'_>, info: Node<'_>, product: &Product, class: Class) -> String {
+    let types = || info.at("types").items().filter_map(Node::text);
+    if matches!(product, Product::GuardDuty)
+        && let Some(name) = types().find(|text| text.contains(':'))
+    {
+        return native_type(&name);
+    }
+    let named = |at: Node<'_>| at.text().as_deref().and_then(check_name);
+    let rule = || info.path("analytic/name").text();
+    let rule_id = || named(info.path("analytic/uid"));
+    let code = || named(node.path("metadata/event_code"));
+    let special = || types().find(|text| class::is_specific(text));
+    let own = match class {
+        _ if !class::is_finding(node) => rule().or_else(special).or_else(|| activity(node)),
+        Class::Posture => control(node)
+            .or_else(code)
+            .or_else(rule_id)
+            .or_else(rule)
+            .or_else(special),
+        Class::Vulnerability => vulnerability(node).or_else(special).or_else(code),
+        _ => rule().or_else(special).or_else(code).or_else(rule_id),
+    };
+    own.or_else(|| types().find(|text| !class::is_category(text)))
+        .or_else(|| info.at("title").text())
+        .or_else(|| types().next())
+        .or_else(|| node.at("class_name").text())
+        .unwrap_or_else(|| class::name(node).unwrap_or("Detection Finding").to_owned())
+}
+
+/// What an event of another category tells of: `File System Activity: Create`.
+pub(super) fn activity(node: Node<'_>) -> Option<String> {
+    let name = node.at("type_name").text();
+    name.or_else(|| {
+        let class = node.at("class_name").text();
+        let class = class.or_else(|| Some(format!("OCSF class {}", node.at("class_uid").text()?)));
+        Some(match (class?, node.at("activity_name").text()) {
+            (class, Some(activity)) => format!("{class}: {activity}"),
+            (class, None) => class,
+        })
+    })
+}
+
+/// Adds the control or check with each standard that it belongs to.
+pub(super) fn add_control(draft: &mut Draft, node: Node<'_>) {
+    let Some(control) = control(node) else {
+        return;
+    };
+    let standards = ["compliance/standards", "compliance/requirements"];
+    let told = standards.iter().flat_map(|path| each(node, path));
+    let told: Vec<String> = told.filter_map(Node::text).collect();
+    for standard in &told {
+        let text = format!("{control} ({standard})");
+        draft.add_detail_text(DetailKind::Control, &text, None);
+    }
+    if told.is_empty() {
+        draft.add_detail_text(DetailKind::Control, &control, None);
+    }
+}
+
+fn control(node: Node<'_>) -> Option<String> {
+    let told = CONTROLS.iter().flat_map(|path| each(node, path));
+    told.filter_map(Node::text)
+        .find_map(|name| check_name(&name))
+}
+
+fn vulnerability(node: Node<'_>) -> Option<String> {
+    let ids = ["vulnerabilities/cve/uid", "vulnerabilities/advisory/uid"];
+    let mut told = ids.iter().flat_map(|path| each(node, path));
+    told.find_map(Node::text)
+}

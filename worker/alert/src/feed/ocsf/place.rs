@@ -1,0 +1,133 @@
+//! Where it is: cloud, account, region, and what it concerns.
+
+use super::super::{Draft, Node};
+use super::endpoint::host_role;
+use super::{actor, each, evidence, resource};
+use crate::{DetailKind, IndicatorKind, Provider, Role};
+
+/// How names of clouds and of their partitions begin, and ids of what lives there.
+const CLOUDS: [(&str, Provider); 9] = [
+    ("aws", Provider::Aws),
+    ("amazon", Provider::Aws),
+    ("arn:aws", Provider::Aws),
+    ("gcp", Provider::Gcp),
+    ("google", Provider::Gcp),
+    ("azure", Provider::Azure),
+    ("microsoft", Provider::Azure),
+    ("/subscriptions/", Provider::Azure),
+    ("//", Provider::Gcp),
+];
+
+pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+    let resources = resource::resources(node);
+    cloud(draft, node, resources.first().copied());
+    for one in resources {
+        resource::read(draft, one);
+        if draft.region.is_none() {
+            draft.region = one.at("region").text();
+        }
+    }
+    device(draft, node.at("device"));
+    if draft.resources.is_empty() {
+        for one in node.at("evidences").items() {
+            device(draft, one.at("device"));
+        }
+    }
+    resource::stores(draft, node);
+    actor::subject(draft, node);
+    for key in ["device", "dst_endpoint"] {
+        draft.add(
+            IndicatorKind::Instance,
+            Role::Target,
+            node.at(key).at("instance_uid"),
+        );
+    }
+    if draft.resources.is_empty() {
+        for one in evidence::evidences(node) {
+            resource::stores(draft, one);
+        }
+    }
+}
+
+/// Cloud, account and region: those of the main resource's owner, else those of the finding. A product may pass on what lives
+/// in other accounts and clouds; the key stays with the account that the finding was made for. GuardDuty tells its own.
+fn cloud(draft: &mut Draft, node: Node<'_>, main: Option<Node<'_>>) {
+    let cloud = node.at("cloud");
+    let accounts = ["account/uid", "project_uid", "account_uid"];
+    let made_for = accounts.iter().find_map(|path| cloud.path(path).text());
+    let mut owners = each(node, "resources/owner/account/uid").into_iter();
+    let made_for = made_for.or_else(|| owners.find_map(Node::text));
+    draft.provider = provider(cloud.at("provider")).unwrap_or(Provider::Other);
+    draft.account = made_for.clone();
+    draft.account_name = cloud.path("account/name").text();
+    draft.region = cloud.at("region").text();
+    draft.key_account = made_for.clone().unwrap_or_default();
+    let Some(main) = main.filter(|_| draft.product != "guardduty") else {
+        return;
+    };
+    let owner = main.at("owner").at("account");
+    let lives_in = ["provider", "cloud_partition", "uid"]
+        .iter()
+        .find_map(|key| provider(main.at(key)))
+        .unwrap_or(draft.provider);
+    let is_elsewhere = lives_in != draft.provider && draft.provider != Provider::Other;
+    draft.provider = lives_in;
+    let owned_by = owner.at("uid").text().or_else(|| subscription(main));
+    if is_elsewhere || owned_by.is_some() {
+        draft.account = owned_by;
+    }
+    if draft.account != made_for {
+        draft.account_name = owner.at("name").text();
+    }
+    let region = main.at("region").text();
+    draft.region = match is_elsewhere {
+        true => region,
+        false => region.or(draft.region.take()),
+    };
+}
+
+fn provider(word: Node<'_>) -> Option<Provider> {
+    let word = word.str()?.to_ascii_lowercase();
+    let mut known = CLOUDS.iter();
+    known
+        .find(|(start, _)| word.starts_with(start))
+        .map(|(_, provider)| *provider)
+}
+
+/// The subscription in the id of a resource of Azure: `/subscriptions/<id>/…`.
+fn subscription(resource: Node<'_>) -> Option<String> {
+    let id = resource.at("uid").str()?;
+    let head = id.get(..15)?;
+    let rest = head
+        .eq_ignore_ascii_case("/subscriptions/")
+        .then(|| id.get(15..))?;
+    rest?.split('/').next().map(str::to_owned)
+}
+
+/// What a product that watches machines has in the place of resources.
+fn device(draft: &mut Draft, device: Node<'_>) {
+    let name = ["hostname", "name"]
+        .iter()
+        .find_map(|key| device.at(key).str());
+    let id = ["uid", "instance_uid", "hostname", "name", "ip"];
+    let id = id.iter().find_map(|key| device.at(key).text());
+    if let Some(id) = &id {
+        let kind = device.at("type").str().unwrap_or("Device");
+        draft.add_resource(kind, id, name, resource::tags(device));
+    }
+    draft.add(IndicatorKind::Ip, Role::Target, device.at("ip"));
+    let role = host_role(Role::Target, device.at("ip").str().is_some());
+    draft.add(IndicatorKind::Domain, role, device.at("hostname"));
+    for interface in device.at("network_interfaces").items() {
+        draft.add_address(interface.at("ip"));
+    }
+    for (key, kind) in [
+        ("vpc_uid", DetailKind::Vpc),
+        ("subnet_uid", DetailKind::Subnet),
+    ] {
+        draft.add_detail_about(kind, device.at(key), id.as_deref());
+    }
+    if draft.region.is_none() {
+        draft.region = device.at("region").text();
+    }
+}

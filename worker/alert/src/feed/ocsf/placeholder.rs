@@ -1,0 +1,40 @@
+//! Words that products write where they have no value: `N/A`, `-`, `none`, `Unknown`, `Other`.
+
+use serde_json::Value;
+
+use super::super::control::told;
+
+/// The caption that OCSF gives to what it has no word for.
+const OTHER: &str = "Other";
+
+/// Copies a finding with `null` in the place of each placeholder, so that no reader takes one for a type, a name or an id.
+/// The finding as it was sent keeps them.
+pub(super) fn without_placeholders(value: &Value) -> Value {
+    match value {
+        Value::String(text) if is_placeholder(text) => Value::Null,
+        Value::Array(items) => items.iter().map(without_placeholders).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| (key.clone(), without_placeholders(value)))
+            .collect(),
+        other => other.clone(),
+    }
+}
+
+fn is_placeholder(text: &str) -> bool {
+    told(text).is_none_or(|text| text.eq_ignore_ascii_case(OTHER))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn placeholders_become_null_at_any_depth() {
+        let sent = json!({"a": "N/A", "b": [" none ", {"c": "Unknown", "d": "-", "e": ""}], "f": "Other one", "g": 0});
+        let read = json!({"a": null, "b": [null, {"c": null, "d": null, "e": null}], "f": "Other one", "g": 0});
+        assert_eq!(without_placeholders(&sent), read);
+    }
+}

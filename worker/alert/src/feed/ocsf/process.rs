@@ -1,0 +1,141 @@
+//! Processes, files, scripts, and what makes them come back: services, jobs, registry keys.
+
+use super::super::{Draft, Node};
+use super::{class, each};
+use crate::{DetailKind, IndicatorKind, Role};
+
+/// Where processes stand in an evidence.
+const PROCESSES: [&str; 2] = ["process", "actor/process"];
+
+/// Where files stand in an evidence.
+const FILES: [&str; 10] = [
+    "file",
+    "file_result",
+    "script/file",
+    "job/file",
+    "module/file",
+    "driver/file",
+    "win_service/service_file",
+    "databucket/file",
+    "email/files",
+    "peripheral_device/file",
+];
+
+/// What is told of an evidence.
+const DETAILS: [(&str, DetailKind); 8] = [
+    ("script/script_content/value", DetailKind::CommandLine),
+    ("job/cmd_line", DetailKind::CommandLine),
+    ("win_service/cmd_line", DetailKind::CommandLine),
+    ("job/name", DetailKind::Persistence),
+    ("win_service/name", DetailKind::Persistence),
+    ("reg_key/path", DetailKind::RegistryKey),
+    ("prev_reg_key/path", DetailKind::RegistryKey),
+    ("prev_reg_value/path", DetailKind::RegistryKey),
+];
+
+pub(super) fn read(draft: &mut Draft, evidence: Node<'_>) {
+    for process in PROCESSES.iter().flat_map(|path| each(evidence, path)) {
+        read_process(draft, process);
+    }
+    for file in FILES.iter().flat_map(|path| each(evidence, path)) {
+        read_file(draft, file);
+    }
+    add_hashes(draft, evidence.at("script"));
+    for (path, kind) in DETAILS {
+        for value in each(evidence, path) {
+            draft.add_detail(kind, value);
+            if kind == DetailKind::CommandLine {
+                draft.add_from_text(value.str().unwrap_or_default());
+            }
+        }
+    }
+    // Before 1.4 the content was text.
+    draft.add_detail_text(
+        DetailKind::CommandLine,
+        evidence
+            .path("script/script_content")
+            .str()
+            .unwrap_or_default(),
+        None,
+    );
+    registry_value(draft, evidence.at("reg_value"));
+    written(draft, evidence);
+}
+
+/// A process, and the one that started it.
+fn read_process(draft: &mut Draft, process: Node<'_>) {
+    let name = process.at("name");
+    name_of(draft, process);
+    if let Some(line) = process.at("cmd_line").str() {
+        draft.add_detail_text(DetailKind::CommandLine, line, name.str());
+        draft.add_from_text(line);
+    }
+    let user = process.path("user/name");
+    draft.add_detail_about(DetailKind::ProcessUser, user, name.str());
+    let parent = process.at("parent_process");
+    if !parent.exists() {
+        return;
+    }
+    name_of(draft, parent);
+    let named = ["name", "path", "file/path"].map(|path| parent.path(path));
+    if let Some(parent_name) = named.iter().find_map(|at| at.str()) {
+        draft.add_detail_text(DetailKind::ParentProcess, parent_name, name.str());
+    }
+    if let Some(line) = parent.at("cmd_line").str() {
+        draft.add_detail_text(DetailKind::ParentCommandLine, line, name.str());
+        draft.add_from_text(line);
+    }
+}
+
+/// Name and program file of a process.
+fn name_of(draft: &mut Draft, process: Node<'_>) {
+    draft.add(IndicatorKind::Process, Role::Related, process.at("name"));
+    draft.add(IndicatorKind::File, Role::Related, process.at("path"));
+    read_file(draft, process.at("file"));
+}
+
+/// A file by its path, else by its name, with its digests.
+pub(super) fn read_file(draft: &mut Draft, file: Node<'_>) {
+    if let Some(name) = file_name(file) {
+        draft.add_text(IndicatorKind::File, Role::Related, name);
+    }
+    draft.add(
+        IndicatorKind::Url,
+        Role::Related,
+        file.path("url/url_string"),
+    );
+    add_hashes(draft, file);
+}
+
+fn file_name(file: Node<'_>) -> Option<&str> {
+    file.at("path").str().or_else(|| file.at("name").str())
+}
+
+/// `hashes`, which were `fingerprints` before 1.1.
+fn add_hashes(draft: &mut Draft, of: Node<'_>) {
+    for hash in ["hashes/value", "fingerprints/value"]
+        .iter()
+        .flat_map(|path| each(of, path))
+    {
+        draft.add(IndicatorKind::Hash, Role::Related, hash);
+    }
+}
+
+/// A registry value: its key, its name, and what it was set to.
+fn registry_value(draft: &mut Draft, value: Node<'_>) {
+    let path = [value.at("path").str(), value.at("name").str()];
+    let mut text = path.into_iter().flatten().collect::<Vec<_>>().join("\\");
+    if let Some(data) = value.at("data").text() {
+        text = format!("{text} = {data}");
+    }
+    draft.add_detail_text(DetailKind::RegistryKey, &text, None);
+}
+
+/// The file that an event of class 1001 wrote: it created, changed, renamed or encrypted it.
+fn written(draft: &mut Draft, event: Node<'_>) {
+    let is_written = class::uid(event) == Some(1001)
+        && matches!(event.at("activity_id").count(), Some(1 | 3 | 5 | 10));
+    if is_written && let Some(name) = file_name(event.at("file")) {
+        draft.add_detail_text(DetailKind::FileWritten, name, None);
+    }
+}

@@ -1,0 +1,42 @@
+//! Who made a finding.
+
+use super::super::Node;
+
+/// The product behind a finding.
+pub(super) enum Product {
+    GuardDuty,
+    Other(String),
+}
+
+pub(super) fn product(node: Node<'_>) -> Product {
+    let product = node.path("metadata/product");
+    let name = ["name", "uid"]
+        .iter()
+        .find_map(|key| product.at(key).text())
+        .unwrap_or_else(|| "ocsf".to_owned());
+    let by_amazon = product
+        .at("vendor_name")
+        .str()
+        .is_some_and(|vendor| matches!(vendor, "AWS" | "Amazon"));
+    // `Amazon GuardDuty` and `GuardDuty` are one product, if Amazon says so.
+    if by_amazon && name.to_ascii_lowercase().ends_with("guardduty") {
+        return Product::GuardDuty;
+    }
+    Product::Other(in_security_hub(product.at("uid"), by_amazon).unwrap_or(name))
+}
+
+/// The product's name in ASFF, by which a finding has one key in both shapes:
+/// `arn:aws:securityhub:eu-west-1::productv2/aws/securityhub` is `securityhub`.
+///
+/// Under `aws/` are Amazon's own products, for which nobody else speaks.
+fn in_security_hub(uid: Node<'_>, by_amazon: bool) -> Option<String> {
+    let arn = uid.str().filter(|arn| arn.contains(":securityhub:"))?;
+    let (_, path) = arn
+        .split_once(":productv2/")
+        .or_else(|| arn.split_once(":product/"))?;
+    match path.split_once('/')? {
+        ("aws", name) => by_amazon.then(|| name.to_owned()),
+        (_, "default") => None,
+        (company, name) => Some(format!("{company}_{name}")),
+    }
+}

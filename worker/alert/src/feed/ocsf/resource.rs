@@ -1,0 +1,227 @@
+//! What a finding concerns, with the part that each resource plays.
+
+use std::collections::BTreeMap;
+
+use super::super::{Draft, Node};
+use super::endpoint::host_role;
+use crate::{Class, DetailKind, IndicatorKind, Role};
+
+/// Parts of a resource by `role_id`: <https://schema.ocsf.io/1.6.0/objects/resource_details>.
+const ROLES: [(u64, &str, Role); 4] = [
+    (1, "Target", Role::Target),
+    (2, "Actor", Role::Actor),
+    (3, "Affected", Role::Target),
+    (4, "Related", Role::Related),
+];
+
+/// What a resource is, by the first of these that its type contains: names of one thing before words that many have.
+const KINDS: [(&str, Option<IndicatorKind>); 20] = [
+    ("snapshot", None),
+    ("backup", None),
+    ("instanceprofile", None),
+    ("containerimage", Some(IndicatorKind::Image)),
+    ("dbinstance", Some(IndicatorKind::Database)),
+    ("dbcluster", Some(IndicatorKind::Database)),
+    ("sqladmin", Some(IndicatorKind::Database)),
+    ("spanner", Some(IndicatorKind::Database)),
+    ("alloydb", Some(IndicatorKind::Database)),
+    ("storageaccount", Some(IndicatorKind::Bucket)),
+    ("virtualmachine", Some(IndicatorKind::Instance)),
+    ("user", Some(IndicatorKind::Principal)),
+    ("role", Some(IndicatorKind::Principal)),
+    ("account", Some(IndicatorKind::Principal)),
+    ("instance", Some(IndicatorKind::Instance)),
+    ("bucket", Some(IndicatorKind::Bucket)),
+    ("cluster", Some(IndicatorKind::Cluster)),
+    ("container", Some(IndicatorKind::Container)),
+    ("function", Some(IndicatorKind::Function)),
+    ("database", Some(IndicatorKind::Database)),
+];
+
+/// Resources that are networks or guard one.
+const NETWORKS: [(&str, DetailKind); 3] = [
+    ("securitygroup", DetailKind::SecurityGroup),
+    ("subnet", DetailKind::Subnet),
+    ("vpc", DetailKind::Vpc),
+];
+
+/// Where data lies, as a field of its own.
+const STORES: [(&str, &str, Option<IndicatorKind>); 5] = [
+    ("databucket", "Databucket", Some(IndicatorKind::Bucket)),
+    ("database", "Database", Some(IndicatorKind::Database)),
+    ("table", "Table", None),
+    ("container", "Container", Some(IndicatorKind::Container)),
+    ("entity", "Entity", None),
+];
+
+/// The resources of a finding: what it was done to before what is related and what acted.
+pub(super) fn resources(node: Node<'_>) -> Vec<Node<'_>> {
+    let listed = node.at("resources").items();
+    let mut all: Vec<_> = listed.chain(node.at("resource").items()).collect();
+    all.sort_by_key(|one| match role(*one) {
+        None | Some(Role::Target) => 0,
+        Some(Role::Remote | Role::Related) => 1,
+        Some(Role::Actor) => 2,
+    });
+    all
+}
+
+/// Reads a resource of the finding. Whose part is not told is what it was done to.
+pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
+    add(draft, resource, role(resource), Role::Target);
+}
+
+/// Reads the resources of an evidence and where its data lies. Whose part is not told is related.
+pub(super) fn mentioned(draft: &mut Draft, evidence: Node<'_>) {
+    for resource in evidence.at("resources").items() {
+        add(draft, resource, role(resource), Role::Related);
+    }
+    for (key, _, kind) in STORES {
+        let store = evidence.at(key);
+        if let Some(kind) = kind {
+            draft.add(kind, Role::Related, store.at("name"));
+        }
+        draft.add(IndicatorKind::Arn, Role::Related, store.at("uid"));
+        draft.add(
+            IndicatorKind::Image,
+            Role::Related,
+            store.path("image/name"),
+        );
+    }
+}
+
+/// Reads where data lies as what a finding without other resources concerns.
+pub(super) fn stores(draft: &mut Draft, node: Node<'_>) {
+    for (key, word, kind) in STORES {
+        let store = node.at(key);
+        let Some(id) = ["uid", "name"].iter().find_map(|key| store.at(key).str()) else {
+            continue;
+        };
+        let name = store.at("name").str();
+        if let Some(kind) = kind {
+            draft.add_text(kind, Role::Target, name.unwrap_or_else(|| short(id)));
+        }
+        draft.add_text(IndicatorKind::Arn, Role::Related, id);
+        draft.add(
+            IndicatorKind::Image,
+            Role::Related,
+            store.path("image/name"),
+        );
+        let told = store.at("type").str().unwrap_or(word);
+        draft.add_resource(told, id, name, tags(store));
+    }
+}
+
+fn role(resource: Node<'_>) -> Option<Role> {
+    let (id, word) = (resource.at("role_id").count(), resource.at("role"));
+    let mut known = ROLES.iter();
+    known
+        .find(|(number, name, _)| id == Some(*number) || word.is(name))
+        .map(|(.., role)| *role)
+}
+
+fn short(id: &str) -> &str {
+    id.rsplit(['/', ':']).next().unwrap_or(id)
+}
+
+/// Adds a resource with the part that is told, else with the one that its place gives it.
+fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role) {
+    let name = resource.at("name").str();
+    let id = ["uid", "name", "hostname", "ip"];
+    let Some(id) = id.iter().find_map(|key| resource.at(key).text()) else {
+        return;
+    };
+    let role = told.unwrap_or(by_place);
+    let kind = resource.at("type").str().unwrap_or("Resource");
+    let word = kind.to_ascii_lowercase().replace([' ', '_'], "");
+    draft.add_text(IndicatorKind::Arn, Role::Related, &id);
+    if word.contains("accesskey") {
+        access_key(draft, resource, short(&id), told);
+    } else if let Some(indicator) = indicator(resource, &word) {
+        // An instance's name is a tag of it.
+        let short = short(&id);
+        let name = name.filter(|_| !short.starts_with("i-")).unwrap_or(short);
+        draft.add_text(indicator, role, name);
+        draft.tell_kind(name, None, Some(kind));
+    }
+    let network = NETWORKS.iter().find(|(part, _)| word.contains(part));
+    if let Some((_, detail)) = network {
+        draft.add_detail_text(*detail, short(&id), Some(&id));
+    }
+    addresses(draft, resource, role);
+    draft.add_resource(kind, &id, name, tags(resource));
+}
+
+/// What a resource is, by its type, which may say it in the id; what has an address is a machine.
+fn indicator(resource: Node<'_>, word: &str) -> Option<IndicatorKind> {
+    let mut known = KINDS.iter();
+    if let Some((_, kind)) = known.find(|(part, _)| word.contains(part)) {
+        return *kind;
+    }
+    let is_bucket = resource
+        .at("uid")
+        .str()
+        .is_some_and(|id| id.starts_with("arn:aws:s3:::"));
+    let has_address = ["ip", "hostname"]
+        .iter()
+        .any(|key| resource.at(key).exists());
+    match (is_bucket, has_address) {
+        (true, _) => Some(IndicatorKind::Bucket),
+        (_, true) => Some(IndicatorKind::Instance),
+        _ => None,
+    }
+}
+
+fn addresses(draft: &mut Draft, resource: Node<'_>, role: Role) {
+    let address = resource.at("ip");
+    if role == Role::Target {
+        draft.add_address(address);
+    }
+    draft.add(IndicatorKind::Ip, role, address);
+    let role = host_role(role, address.exists());
+    draft.add(IndicatorKind::Domain, role, resource.at("hostname"));
+}
+
+/// Whose credentials were used is who acted, unless the key is what was looked at.
+fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str, told: Option<Role>) {
+    let role = told.unwrap_or(match draft.class {
+        Class::Threat => Role::Actor,
+        _ => Role::Target,
+    });
+    let data = resource.at("data");
+    let key = data.at("access_key_id").str().unwrap_or(id);
+    draft.add_text(IndicatorKind::AccessKey, role, key);
+    let names = [
+        data.at("user_name"),
+        resource.path("user/name"),
+        resource.at("name"),
+    ];
+    let name = names.into_iter().find(|name| name.str().is_some());
+    let name = name.unwrap_or_else(|| data.at("user_name"));
+    let (id, word) = (data.at("principal_id"), data.at("user_type"));
+    if role == Role::Actor {
+        draft.add_caller(None, name, id, word);
+    } else if let Some(name) = name.str() {
+        draft.add_text(IndicatorKind::Principal, role, name);
+        draft.tell_kind(name, id.str(), word.str());
+    }
+}
+
+/// `tags: [{name, value}]`, and `labels: ["env:prod"]`.
+pub(super) fn tags(resource: Node<'_>) -> BTreeMap<String, String> {
+    let tags = resource.at("tags").items().filter_map(|tag| {
+        Some((
+            tag.at("name").text()?,
+            tag.at("value").text().unwrap_or_default(),
+        ))
+    });
+    let labels = resource
+        .at("labels")
+        .items()
+        .filter_map(Node::text)
+        .map(|label| match label.split_once([':', '=']) {
+            Some((key, value)) => (key.trim().to_owned(), value.trim().to_owned()),
+            None => (label, String::new()),
+        });
+    labels.chain(tags).take(256).collect()
+}

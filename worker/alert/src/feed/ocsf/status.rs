@@ -1,0 +1,189 @@
+//! State at the feed, severity, and how what was done ended.
+
+use super::super::{Draft, Node};
+use super::{class, each, evidence};
+use crate::severity::from_product;
+use crate::{Class, DetailKind, Outcome, Severity};
+
+/// Dispositions that tell an outcome: <https://schema.ocsf.io/1.8.0/profiles/security_control>. What was isolated, corrected
+/// or revoked had been done before.
+const DISPOSITIONS: [(u64, &str, Outcome); 7] = [
+    (2, "Blocked", Outcome::Blocked),
+    (3, "Quarantined", Outcome::Blocked),
+    (5, "Deleted", Outcome::Blocked),
+    (6, "Dropped", Outcome::Blocked),
+    (21, "Reset", Outcome::Blocked),
+    (25, "Rejected", Outcome::Blocked),
+    (26, "Unauthorized", Outcome::Denied),
+];
+
+/// Verdicts of an analyst or of the product in favour of what a finding tells of, by `verdict_id`.
+const FAVOURABLE: [(u64, &str); 4] = [
+    (1, "False Positive"),
+    (3, "Disregard"),
+    (5, "Benign"),
+    (6, "Test"),
+];
+
+pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+    severity(draft, node);
+    state(draft, node);
+    draft.outcome = outcome(draft, node);
+    for key in ["disposition", "impact"] {
+        if let Some(text) = node.at(key).str() {
+            draft.add_detail_text(DetailKind::Trait, &format!("{key} {text}"), None);
+        }
+    }
+    for one in evidence::evidences(node) {
+        verdict(draft, one);
+    }
+}
+
+/// What was found about a finding or an evidence before: in favour of it, that is a claim.
+fn verdict(draft: &mut Draft, node: Node<'_>) {
+    let verdict = Enumerated::new(node, "verdict", "verdict_id");
+    let favourable = FAVOURABLE.iter().find(|(id, name)| verdict.is(*id, name));
+    let (kind, text) = match (favourable, verdict.word) {
+        (Some((_, name)), _) => (DetailKind::Claim, *name),
+        (None, Some(text)) => (DetailKind::Trait, text),
+        (None, None) => return,
+    };
+    draft.add_detail_text(kind, &format!("verdict {text}"), None);
+}
+
+/// A value of an enumeration: a number and its caption, either of which may be missing.
+struct Enumerated<'a> {
+    id: Option<u64>,
+    word: Option<&'a str>,
+}
+
+impl<'a> Enumerated<'a> {
+    fn new(node: Node<'a>, word: &str, id: &str) -> Self {
+        Self {
+            id: node.at(id).count().filter(|id| !matches!(id, 0 | 99)),
+            word: node.at(word).str(),
+        }
+    }
+
+    /// Whether it is this one, by its number, else by its caption.
+    fn is(&self, id: u64, caption: &str) -> bool {
+        let by_word = || {
+            self.word
+                .is_some_and(|word| word.eq_ignore_ascii_case(caption))
+        };
+        self.id.map_or_else(by_word, |told| told == id)
+    }
+}
+
+/// Severity by number, else by word; where neither tells, by what the product gave before somebody changed it.
+///
+/// Of GuardDuty as in ASFF: what was raised is raised, and what was lowered stays.
+fn severity(draft: &mut Draft, node: Node<'_>) {
+    let given = node.at("vendor_attributes");
+    let scale = |told| scale(told, &draft.product);
+    let (now, first) = (scale(node), scale(given));
+    let is_given = match draft.product.as_str() {
+        "guardduty" => first > now,
+        _ => now.is_none() && first.is_some(),
+    };
+    let told = if is_given { given } else { node };
+    draft.severity = scale(told).unwrap_or(Severity::Medium);
+    draft.severity_sent = ["severity", "severity_id"]
+        .iter()
+        .find_map(|key| told.at(key).text())
+        .unwrap_or_default();
+}
+
+/// `severity_id`, else what the product wrote: 1 informational to 5 critical, 6 fatal; 0 and 99 are none.
+fn scale(node: Node<'_>, product: &str) -> Option<Severity> {
+    match node.at("severity_id").count() {
+        Some(1) => Some(Severity::Informational),
+        Some(2) => Some(Severity::Low),
+        Some(3) => Some(Severity::Medium),
+        Some(4) => Some(Severity::High),
+        Some(5 | 6) => Some(Severity::Critical),
+        _ => from_product(product, &node.at("severity").text()?),
+    }
+}
+
+/// `status_id` of findings: 3 suppressed, 4 resolved, 5 archived, 6 deleted; of incidents 3 is on hold, which somebody still
+/// has to look at, and 5 closed; activity 3 closes. Of the older Security Finding (class 2001) this is `state_id`, and its
+/// status says whether something succeeded: <https://schema.ocsf.io/1.0.0/classes/security_finding>. The status of an event
+/// of another category is no state.
+fn state(draft: &mut Draft, node: Node<'_>) {
+    // GuardDuty writes its titles itself; those of other products quote subjects of mails and names of files.
+    let titled = draft.product == "guardduty" && draft.title.starts_with("[SAMPLE]");
+    draft.state.sample =
+        titled || node.path("unmapped/sample").is_true() || node.at("sample").is_true();
+    if !class::is_finding(node) {
+        return;
+    }
+    let incident = class::is_incident(node);
+    let (id, word) = match class::uid(node) {
+        Some(2001) => ("state_id", "state"),
+        _ => ("status_id", "status"),
+    };
+    let status = node.at(id).count();
+    let word = node.at(word);
+    draft.state.suppressed = (status == Some(3) && !incident)
+        || word.is("Suppressed")
+        || node.path("unmapped/muted").is_true();
+    draft.state.resolved = status == Some(4)
+        || (status == Some(5) && incident)
+        || word.is("Resolved")
+        || node.at("activity_id").count() == Some(3);
+    draft.state.archived = (matches!(status, Some(5 | 6)) && !incident) || word.is("Archived");
+    draft.state.passed = draft.class != Class::Threat && passed(node);
+}
+
+/// Whether a check passed: by the compliance object's own result, else by the status of the finding.
+fn passed(node: Node<'_>) -> bool {
+    let compliance = node.at("compliance");
+    let is_pass = |at: Node<'_>| at.is("Pass") || at.is("Passed");
+    let id = compliance.at("status_id").count();
+    let results = [compliance.at("status"), compliance.at("status_code")];
+    if id.is_some_and(|id| id != 0 && id != 99) || results.iter().any(|at| at.exists()) {
+        return id == Some(1) || (id.is_none_or(|id| id == 99) && results.into_iter().any(is_pass));
+    }
+    ["status_code", "status"]
+        .iter()
+        .any(|key| is_pass(node.at(key)))
+}
+
+/// How it ended: by what the security product did with it, else by the answer of the API that was called, else by the status
+/// of the event. The status of a finding is that of the work on it.
+fn outcome(draft: &Draft, node: Node<'_>) -> Option<Outcome> {
+    let disposition = Enumerated::new(node, "disposition", "disposition_id");
+    let action = Enumerated::new(node, "action", "action_id");
+    let mut known = DISPOSITIONS.iter();
+    let stopped = known.find(|(id, caption, _)| disposition.is(*id, caption));
+    let is_event = !class::is_finding(node);
+    let status = Enumerated::new(node, "status", "status_id");
+    let allowed = disposition.is(1, "Allowed") || action.is(1, "Allowed");
+    stopped
+        .map(|(.., outcome)| *outcome)
+        .or_else(|| action.is(2, "Denied").then_some(Outcome::Denied))
+        .or_else(|| calls(node).filter(|_| draft.product != "guardduty"))
+        .or_else(|| (is_event && status.is(2, "Failure")).then_some(Outcome::Failed))
+        .or_else(|| allowed.then_some(Outcome::Succeeded))
+        .or_else(|| (is_event && status.is(1, "Success")).then_some(Outcome::Succeeded))
+}
+
+/// How calls of an API ended, if all of them failed: by their error codes.
+fn calls(node: Node<'_>) -> Option<Outcome> {
+    let calls: Vec<Node<'_>> = evidence::evidences(node)
+        .map(|one| one.at("api"))
+        .filter(|api| api.at("operation").exists())
+        .collect();
+    let failed = |api: &Node<'_>| {
+        let errors = each(*api, "response/error").into_iter();
+        let code = errors.filter_map(Node::text).next()?;
+        Outcome::from_error_code(&code)
+    };
+    let failures: Option<Vec<Outcome>> = calls.iter().map(failed).collect();
+    match failures {
+        None => None,
+        Some(all) if all.iter().all(|one| *one == Outcome::Denied) => all.first().copied(),
+        Some(_) => Some(Outcome::Failed),
+    }
+}
