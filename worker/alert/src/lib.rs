@@ -11,6 +11,7 @@ mod decode;
 mod detail;
 mod envelope;
 mod error;
+mod event;
 pub mod feed;
 pub mod indicator;
 mod json_text;

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use nightshift_alert::{Alert, Indicator, IndicatorKind, Provider, Role};
+use nightshift_alert::{Alert, DetailKind, Indicator, IndicatorKind, Provider, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::Exoneration;
 
+mod detail;
 mod names;
 mod object;
 mod scope;
@@ -18,7 +19,7 @@ mod workload;
 pub(crate) use names::resource;
 
 /// What a text or a command may name beside the types of indicators.
-pub const PLACEHOLDERS: [&str; 15] = [
+pub const PLACEHOLDERS: [&str; 18] = [
     "account",
     "region",
     "resource",
@@ -34,6 +35,9 @@ pub const PLACEHOLDERS: [&str; 15] = [
     "long_term_key",
     "product",
     "scope",
+    "security_group",
+    "local_port",
+    "remote_port",
 ];
 
 /// An action as the catalogue holds it. `{name}` in text and command stands for a value: `account`, `region`,
@@ -41,7 +45,8 @@ pub const PLACEHOLDERS: [&str; 15] = [
 /// Kubernetes (`workload`) or the one `task` of ECS, a principal as commands of its cloud want it (`user_name`, `role_name`, `sso_role`; `person`, `service_account`) or as CloudTrail names
 /// it (`caller_name`), or a key that a user holds (`long_term_key`), and once the alert is cleared who made the finding
 /// (`product`) and what a rule that hides its like must name (`scope`). A text that needs one which there is none of leaves
-/// the action out. A brace as such is doubled.
+/// the action out. `{security_group}`, `{local_port}` and `{remote_port}` are details of the alert, where it tells one. Behind
+/// a bar stands what the reader fills in where a value is not known: `{local_port|$PORT}`. A brace as such is doubled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionTemplate {
@@ -208,11 +213,13 @@ impl Values<'_> {
                 continue;
             }
             let (name, tail) = from.strip_prefix('{')?.split_once('}')?;
-            let value = self.value(name)?;
-            if shell && !is_shell_safe(&value) {
-                return None;
-            }
-            out.push_str(&value);
+            let (name, otherwise) = match name.split_once('|') {
+                Some((name, otherwise)) => (name, Some(otherwise)),
+                None => (name, None),
+            };
+            let value = self.value(name);
+            let value = value.filter(|value| !shell || is_shell_safe(value));
+            out.push_str(value.as_deref().or(otherwise)?);
             rest = tail;
         }
         out.push_str(rest);
@@ -222,7 +229,7 @@ impl Values<'_> {
     fn value(&self, name: &str) -> Option<String> {
         match name {
             "account" => self.alert.account.clone(),
-            "product" => Some(scope::product(self.alert)),
+            "product" => Some(self.alert.product_name()),
             "scope" => scope::of(self.alert, self.known.cleared),
             "region" => self.alert.region.clone(),
             "resource" => self
@@ -243,6 +250,9 @@ impl Values<'_> {
             "caller_name" => self.principal(|one| names::caller(self.alert, one)),
             "service_account" => self.principal(names::service_account),
             "person" => self.principal(names::person),
+            "security_group" => detail::security_group(self.alert),
+            "local_port" => detail::port(self.alert, DetailKind::LocalPort),
+            "remote_port" => detail::port(self.alert, DetailKind::RemotePort),
             "long_term_key" => {
                 let mut keys = self.candidates(IndicatorKind::AccessKey).into_iter();
                 keys.find(|key| names::is_long_term(key)).map(str::to_owned)
@@ -269,7 +279,8 @@ impl Values<'_> {
     /// The chosen values that the case knows, else the alert's: its actors, far ends or targets, in that order of interest.
     ///
     /// An address or name that only stands beside them may be our own, and is none to block, unless a watch list knows it as
-    /// bad; and where one was chosen that may not be named, another in its place is none that anybody chose.
+    /// bad; and where one was chosen that may not be named, another in its place is none that anybody chose. Of several
+    /// addresses that which got in comes first.
     fn candidates(&self, kind: IndicatorKind) -> Vec<&str> {
         let is_network = matches!(
             kind,
@@ -278,6 +289,7 @@ impl Values<'_> {
         let mut chosen = values(self.choice.indicators.iter(), kind);
         if is_network && !chosen.is_empty() {
             chosen.retain(|value| self.takes_part(kind, value) && self.may_name(value));
+            self.put_first_what_got_in(&mut chosen);
             return chosen;
         }
         chosen.retain(|value| {
@@ -294,7 +306,12 @@ impl Values<'_> {
             .find(|values| !values.is_empty())
             .unwrap_or_default();
         found.retain(|value| !is_network || self.may_name(value));
+        self.put_first_what_got_in(&mut found);
         found
+    }
+
+    fn put_first_what_got_in(&self, values: &mut [&str]) {
+        values.sort_by_key(|value| !self.alert.let_in().any(|inside| inside == *value));
     }
 
     /// Whether the case knows the value as more than a bystander.

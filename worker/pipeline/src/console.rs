@@ -8,56 +8,113 @@ use crate::report::AlertFacts;
 /// Longest link; what is longer is left out. Slack takes 3,000 characters in a button.
 const LONGEST: usize = 2_000;
 
+/// Consoles of AWS by the beginning of their regions; the first one that fits counts, and an empty one is of a partition that
+/// nobody outside of it can reach.
+const AWS_CONSOLES: [(&str, &str); 6] = [
+    ("cn-", "console.amazonaws.cn"),
+    ("us-gov-", "console.amazonaws-us-gov.com"),
+    ("eusc-", "console.amazonaws-eusc.eu"),
+    ("us-iso", ""),
+    ("eu-iso", ""),
+    ("", "console.aws.amazon.com"),
+];
+/// Services whose findings Security Hub holds under their own ARN.
+const IN_SECURITY_HUB: [&str; 4] = ["securityhub", "inspector2", "macie2", "access-analyzer"];
+
 /// The finding in its vendor's own console; none where its facts do not say which that is.
 ///
 /// Sources: GuardDuty user guide, "Processing GuardDuty findings with Amazon EventBridge" (the link of its template);
-/// the links that Security Hub's own console makes of a filter; Security Command Center's page of a project.
+/// the links that the consoles of Security Hub (`v2` for findings in OCSF) make of a filter; Google Security Operations'
+/// "Collect Security Command Center findings" (the link with a finding's name); the page of a project.
 #[must_use]
 pub fn console_link(alert: &AlertFacts) -> Option<String> {
     let (product, rest) = alert.key.split_once('/')?;
-    let (_, id) = rest.split_once('/')?;
-    match (alert.feed.as_str(), product, alert.provider) {
-        ("guardduty" | "security_hub", "guardduty", Provider::Aws) => {
-            let (host, region) = aws(alert.region.as_deref()?)?;
-            let id = Some(id).filter(|id| has_only(id, "-_") && id.len() <= 300)?;
-            fits(format!(
-                "https://{host}/guardduty/home?region={region}#/findings?search=id%3D{id}"
-            ))
+    let (_, key_id) = rest.split_once('/')?;
+    let id = alert.finding_id.as_deref().unwrap_or(key_id);
+    let arn = aws_arn(id);
+    // Where the resource is elsewhere, in another cloud, say, the finding is where its ARN says.
+    let region = match arn {
+        Some((_, region)) => Some(region),
+        None => alert
+            .region
+            .as_deref()
+            .filter(|_| alert.provider == Provider::Aws),
+    };
+    let (service, _) = arn.unwrap_or_default();
+    match (alert.feed.as_str(), product) {
+        ("guardduty" | "security_hub" | "ocsf", "guardduty") => guardduty(region?, key_id),
+        ("security_hub", _) => security_hub("securityhub/home", "Id", region?, id),
+        ("ocsf", _) if IN_SECURITY_HUB.contains(&service) => {
+            security_hub("securityhub/v2/home", "finding_info.uid", region?, id)
         }
-        ("security_hub", _, Provider::Aws) => {
-            let (host, region) = aws(alert.region.as_deref()?)?;
-            // The console reads its own filter from a fragment, where it is encoded twice.
-            let id = encoded(&encoded(id));
-            fits(format!(
-                "https://{host}/securityhub/home?region={region}#/findings?search=Id%3D%255Coperator%255C%253AEQUALS%255C%253A{id}"
-            ))
-        }
-        ("scc", ..) => {
-            let project = Some(alert.account.as_deref()?).filter(|id| is_project(id))?;
-            fits(format!(
-                "https://console.cloud.google.com/security/command-center/findingsv2?project={}",
-                encoded(project)
-            ))
-        }
+        ("scc", _) => scc(alert.account.as_deref(), id),
         _ => None,
     }
 }
 
-/// The console's host of a region's partition, and the region.
-fn aws(region: &str) -> Option<(&'static str, &str)> {
+fn guardduty(region: &str, id: &str) -> Option<String> {
+    let host = aws_console(region)?;
+    let id = Some(id).filter(|id| has_only(id, "-_") && id.len() <= 300)?;
+    fits(format!(
+        "https://{host}/guardduty/home?region={region}#/findings?search=id%3D{id}"
+    ))
+}
+
+/// The console reads its own filter from a fragment, where it is encoded twice.
+fn security_hub(page: &str, field: &str, region: &str, id: &str) -> Option<String> {
+    let host = aws_console(region)?;
+    let id = encoded(&encoded(id));
+    fits(format!(
+        "https://{host}/{page}?region={region}#/findings?search={field}%3D%255Coperator%255C%253AEQUALS%255C%253A{id}"
+    ))
+}
+
+/// The finding by its name where it is told whole, else the page of its project.
+fn scc(account: Option<&str>, id: &str) -> Option<String> {
+    const PAGE: &str = "https://console.cloud.google.com/security/command-center/findingsv2";
+    let project = account.filter(|id| is_project(id));
+    let project = project.map(|project| format!("?project={}", encoded(project)));
+    if is_scc_name(id) {
+        let name = encoded(id);
+        return fits(format!("{PAGE};name={name}{}", project.unwrap_or_default()));
+    }
+    fits(format!("{PAGE}{}", project?))
+}
+
+/// Service and region of an ARN of AWS.
+fn aws_arn(id: &str) -> Option<(&str, &str)> {
+    let mut parts = id.split(':');
+    let is_arn = parts.next() == Some("arn") && parts.next()?.starts_with("aws");
+    let (service, region) = (parts.next()?, parts.next()?);
+    (is_arn && !region.is_empty()).then_some((service, region))
+}
+
+/// The console's host of a region's partition; none of what is no region.
+fn aws_console(region: &str) -> Option<&'static str> {
     let is_region = region.len() <= 30
         && region.split('-').count() >= 3
         && region
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    let host = if region.starts_with("cn-") {
-        "console.amazonaws.cn"
-    } else if region.starts_with("us-gov-") {
-        "console.amazonaws-us-gov.com"
-    } else {
-        "console.aws.amazon.com"
-    };
-    is_region.then_some((host, region))
+    let mut consoles = AWS_CONSOLES
+        .iter()
+        .filter(|(head, _)| region.starts_with(head));
+    let (_, host) = consoles.next()?;
+    (is_region && !host.is_empty()).then_some(host)
+}
+
+/// Whether this is the name of a finding: `organizations/1/sources/2/locations/global/findings/3`.
+fn is_scc_name(id: &str) -> bool {
+    let parts: Vec<&str> = id.split('/').collect();
+    let is_plain = |part: &&str| !part.is_empty() && has_only(part, "-_");
+    let is_parent = |part: &str| matches!(part, "organizations" | "folders" | "projects");
+    match parts.as_slice() {
+        [parent, _, "sources", _, "findings", _]
+        | [parent, _, "sources", _, "locations", _, "findings", _] => {
+            is_parent(parent) && parts.iter().all(is_plain)
+        }
+        _ => false,
+    }
 }
 
 /// Whether this has the form of a Google project's id, with or without its domain, and is no number of an organisation.

@@ -66,10 +66,10 @@ pub use probe::writable;
 pub use profile::{Profile, Profiles};
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
 pub use report::{
-    AlertFacts, Because, Call, Changed, Early, EvidenceEntry, FindingEntry, InsteadOf, Missed,
-    NotShown, OtherCase, REPORT_SCHEMA, Reach, Report, Said, Sender, Signal, Since, SinceWords,
-    StepEntry, Takeover, TimelineEntry, Told, ToldRecord, because, build as build_report,
-    early_report, read_instead_of, sample_report, with_plain_times,
+    AlertFacts, Because, Call, Changed, DetailLine, Early, EvidenceEntry, FindingEntry, InsteadOf,
+    Missed, NotShown, OtherCase, REPORT_SCHEMA, Reach, Report, Said, Sender, Signal, Since,
+    SinceWords, StepEntry, Takeover, TimelineEntry, Told, ToldRecord, because,
+    build as build_report, early_report, read_instead_of, sample_report, with_plain_times,
 };
 pub use route::{CanaryRoute, Match, Route, Routes, Samples};
 pub use showing::{Showing, Shown};

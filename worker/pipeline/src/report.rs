@@ -3,6 +3,7 @@
 
 mod build;
 mod changed;
+mod details;
 mod early;
 mod instead;
 mod items;
@@ -15,13 +16,14 @@ mod since;
 mod takeover;
 mod timeline;
 mod times;
+mod vendor;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{
-    CANARY_FEED, Flag, Indicator, IndicatorKind, Provider, Role, Severity, Technique, TraceContext,
-    written_time,
+    CANARY_FEED, Class, Detail, Flag, Indicator, IndicatorKind, Outcome, Provider, Role, Severity,
+    Technique, TraceContext, written_time,
 };
 use nightshift_engine::{
     Action, Again, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, JsonText,
@@ -35,6 +37,7 @@ use crate::CaseStatus;
 
 pub use build::build;
 pub use changed::{Because, Changed, Said, because};
+pub use details::DetailLine;
 pub use early::{Early, early_report};
 pub use instead::{InsteadOf, Missed, NotShown, read_instead_of};
 pub use records::ToldRecord;
@@ -82,6 +85,24 @@ pub struct AlertFacts {
     pub subject: Option<String>,
     /// What was done.
     pub action: Option<String>,
+    /// Who made the finding, as people call it.
+    #[serde(default)]
+    pub product: String,
+    /// What sort of finding it is.
+    #[serde(default)]
+    pub class: Class,
+    /// How what it tells of ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// What else the product told in fields of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<Detail>,
+    /// What the product advises, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remediation: Option<String>,
+    /// The finding's whole id at its product, where the key holds a shorter one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding_id: Option<String>,
     /// Severity as it was sent, in the product's words.
     pub severity_sent: String,
     /// First event.

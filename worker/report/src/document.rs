@@ -12,6 +12,7 @@ mod others;
 mod plan;
 mod reasons;
 mod record;
+mod vendor;
 
 use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_engine::Urgency;
@@ -59,6 +60,10 @@ pub(crate) enum Part {
     First,
     /// Short facts.
     Facts,
+    /// What else the alert tells in fields of its own.
+    Details,
+    /// The vendor's own words and advice.
+    Vendor,
     /// Why.
     Why,
     /// Against, or not checked.
@@ -127,10 +132,12 @@ pub(crate) fn document(report: &Report, reader: Reader) -> Document {
         Some(head::section(report, reader)),
         Some(first),
         Some(facts::section(report, language)),
+        facts::details(report, language),
         Some(reasons::why(report, language)),
         Some(reasons::against(report, language)),
         reasons::would_decide(report, language),
         Some(assessment::section(report, language)),
+        vendor::section(report, language),
         later,
         reasons::further(report, language),
         reasons::unverified(report, language),

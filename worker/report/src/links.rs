@@ -112,6 +112,42 @@ mod tests {
             @"https://console.cloud.google.com/security/command-center/findingsv2?project=prod-project-1");
     }
 
+    /// The link of a finding that is told with its whole id.
+    fn whole(feed: &str, key: &str, region: &str, id: &str) -> Option<String> {
+        let mut report = fixture::true_positive();
+        report.alert.feed = feed.into();
+        report.alert.key = key.into();
+        report.alert.provider = Provider::Azure;
+        report.alert.region = Some(region.into());
+        report.alert.account = Some("prod-project-1".into());
+        report.alert.finding_id = Some(id.into());
+        console(&report)
+    }
+
+    #[test]
+    fn a_finding_is_opened_by_its_whole_id() {
+        let arn = "arn:aws:securityhub:eu-west-1:111122223333:security-control/S3.8/finding/0f1e";
+        let hub =
+            |feed, id| whole(feed, "security_hub/111122223333/0f1e", "westeurope", id).unwrap();
+        insta::assert_snapshot!(hub("security_hub", arn), @"");
+        insta::assert_snapshot!(hub("ocsf", arn), @"");
+        let europe = "arn:aws-eusc:securityhub:eusc-de-east-1:1:security-control/S3.8/finding/0f1e";
+        insta::assert_snapshot!(hub("ocsf", europe), @"");
+        let china = "arn:aws-cn:guardduty:cn-north-1:1:detector/d/finding/0ab1";
+        insta::assert_snapshot!(whole("ocsf", "guardduty/1/0ab1", "", china).unwrap(), @"");
+        let name = "organizations/1/sources/2/locations/global/findings/b9";
+        insta::assert_snapshot!(whole("scc", "scc/1/b9", "", name).unwrap(), @"");
+        assert_eq!(
+            whole("ocsf", "prowler/1/x", "eu-west-1", "prowler-aws-s3-x"),
+            None
+        );
+        let secret = "arn:aws-iso:securityhub:us-iso-east-1:1:finding/0f1e";
+        assert_eq!(
+            whole("security_hub", "security_hub/1/0f1e", "", secret),
+            None
+        );
+    }
+
     #[test]
     fn what_is_not_known_has_no_link() {
         for (feed, key, provider, region, account) in [
@@ -175,9 +211,19 @@ mod tests {
     proptest! {
         #[test]
         fn a04_no_alert_says_where_a_link_leads(key in "\\PC{0,60}", region in "\\PC{0,30}", account in "\\PC{0,40}") {
-            let key = format!("guardduty/{key}");
-            for feed in ["guardduty", "security_hub", "scc"] {
-                if let Some(link) = of(feed, &key, Provider::Aws, &region, &account) {
+            let product = format!("guardduty/{key}");
+            let links = ["guardduty", "security_hub", "ocsf", "scc"].into_iter().flat_map(|feed| {
+                let arn = format!("arn:aws:securityhub:{region}:{key}");
+                let name = format!("organizations/1/sources/{account}/findings/{key}");
+                [
+                    of(feed, &product, Provider::Aws, &region, &account),
+                    whole(feed, "hub/1/x", &region, &arn),
+                    whole(feed, &product, &region, &arn),
+                    whole(feed, "scc/1/x", &region, &name),
+                ]
+            });
+            for link in links.flatten() {
+                {
                     let url = Url::parse(&link).unwrap();
                     prop_assert!(url.host_str().unwrap().starts_with("console."));
                     prop_assert_eq!(url.scheme(), "https");

@@ -115,7 +115,12 @@ struct Loaded {
     name: String,
     meaning: String,
     entries: Cached<Entries>,
+    /// Whether the organisation keeps it, and it names what is bad.
+    is_of_threats: bool,
 }
+
+/// Meanings of lists that say nothing bad of what they name.
+const GOOD: [&str; 3] = ["own", "vpn", "allowed"];
 
 #[derive(Debug, Serialize)]
 struct Match {
@@ -138,13 +143,18 @@ impl Watchlist {
             path: Content::embedded("mining_pools.txt", MINING_POOLS),
             meaning: "mining_pool".to_owned(),
         });
-        let lists: Arc<[Loaded]> = pools
-            .into_iter()
-            .chain(config.lists)
-            .map(|list| Loaded {
+        let kept = config.lists.into_iter().map(|list| {
+            let is_of_threats = !GOOD.contains(&list.meaning.as_str());
+            (list, is_of_threats)
+        });
+        let shipped = pools.into_iter().map(|list| (list, false));
+        let lists: Arc<[Loaded]> = shipped
+            .chain(kept)
+            .map(|(list, is_of_threats)| Loaded {
                 name: list.name,
                 meaning: list.meaning,
                 entries: Cached::new(list.path, entries::parse),
+                is_of_threats,
             })
             .collect();
         let known: Vec<String> = lists
@@ -170,6 +180,7 @@ impl Watchlist {
                     ("/listed", Trust::Register),
                     ("/matches", Trust::Register),
                     ("/lists_searched", Trust::Register),
+                    ("/threat_lists_searched", Trust::Register),
                     ("/entries_searched", Trust::Register),
                     ("/entries_left_out", Trust::Register),
                     ("/note", Trust::Register),
@@ -248,14 +259,19 @@ fn search(
     }
     let found = matches.len();
     matches.truncate(MAX_MATCHES);
-    let names: Vec<&str> = lists.iter().map(|list| list.name.as_str()).collect();
+    let names = |is_wanted: fn(&Loaded) -> bool| -> Vec<&str> {
+        let wanted = lists.iter().filter(|list| is_wanted(list));
+        wanted.map(|list| list.name.as_str()).collect()
+    };
     let mut output = ToolOutput::of(json!({
         "indicator": subject.value,
         "type": subject.kind.as_str(),
         "listed": found > 0,
         "found": found,
         "matches": matches,
-        "lists_searched": names,
+        "lists_searched": names(|_| true),
+        // What stands on none of these is on no list of threats that the organisation keeps.
+        "threat_lists_searched": names(|list| list.is_of_threats),
         "entries_searched": searched,
     }));
     if let Some(body) = output.body.as_object_mut().filter(|_| left_out > 0) {

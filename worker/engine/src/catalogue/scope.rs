@@ -37,15 +37,6 @@ pub(super) fn of(alert: &Alert, cleared: &[Exoneration]) -> Option<String> {
     (!values.is_empty()).then(|| values.join(", "))
 }
 
-/// Who made the finding, as people call it.
-pub(super) fn product(alert: &Alert) -> String {
-    match alert.key.product.as_str() {
-        "guardduty" => "GuardDuty".to_owned(),
-        "scc" => "Security Command Center".to_owned(),
-        other => other.replace('_', " "),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use nightshift_alert::Indicator;

@@ -414,3 +414,62 @@ fn what_is_ours_is_never_blocked_and_what_a_list_knows_as_bad_may_be() {
     insta::assert_snapshot!(of(&block("ip"), &[bad], &[]), @"Block 203.0.113.77");
     insta::assert_snapshot!(of(&ask, &[], &scanner), @"Ask who owns 192.0.2.193");
 }
+
+fn told(alert: &mut Alert, kind: DetailKind, value: &str, about: Option<&str>) {
+    alert.details.push(nightshift_alert::Detail {
+        kind,
+        value: value.into(),
+        about: about.map(str::to_owned),
+    });
+}
+
+#[test]
+fn a_detail_is_filled_in_where_one_is_told() {
+    let text = "revoke {security_group|\"$SECURITY_GROUP\"} --port {local_port|\"$PORT\"}";
+    let command = |alert: &Alert| {
+        let action = fill(&template(text), &choice(None), alert, &Known::default());
+        action.and_then(|action| action.command).unwrap()
+    };
+    let mut alert = fixture::alert();
+    insta::assert_snapshot!(command(&alert), @"");
+    told(&mut alert, DetailKind::SecurityGroup, "web", None);
+    told(&mut alert, DetailKind::SecurityGroup, "sg-0aaa", None);
+    told(&mut alert, DetailKind::LocalPort, "22", None);
+    insta::assert_snapshot!(command(&alert), @"");
+    told(&mut alert, DetailKind::SecurityGroup, "sg-0bbb;id", None);
+    told(&mut alert, DetailKind::LocalPort, "22; id", None);
+    insta::assert_snapshot!(command(&alert), @"");
+}
+
+#[test]
+fn of_two_addresses_that_which_got_in_is_blocked() {
+    let block = |alert: &Alert, chosen: Vec<Indicator>| {
+        let mut templates = template("block {ip}");
+        Arc::make_mut(&mut templates[0]).id = "block-source-ip".into();
+        let choice = ActionChoice {
+            id: "block-source-ip".into(),
+            indicators: chosen,
+        };
+        let action = fill(&templates, &choice, alert, &Known::default());
+        action.and_then(|action| action.command).unwrap()
+    };
+    let mut alert = fixture::alert();
+    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.71", Role::Actor);
+    alert.indicators.push(second);
+    assert_eq!(block(&alert, Vec::new()), "block 198.51.100.7");
+    told(
+        &mut alert,
+        DetailKind::AuthResult,
+        "FAIL",
+        Some("198.51.100.7"),
+    );
+    told(
+        &mut alert,
+        DetailKind::AuthResult,
+        "SUCCESS",
+        Some("203.0.113.71"),
+    );
+    assert_eq!(block(&alert, Vec::new()), "block 203.0.113.71");
+    let both = alert.with_role(Role::Actor).cloned().collect();
+    assert_eq!(block(&alert, both), "block 203.0.113.71");
+}

@@ -1,20 +1,48 @@
-//! The first sentence of a report, made by code from the verdict and what is proven.
+//! The first sentences of a report, made by code: what happened, and from the verdict and what is proven, why it is that.
 
 use super::confidence::is_trusted;
 use crate::exoneration::uncovered;
 use crate::quote::is_whole;
-use crate::{Conclusion, Exoneration, Finding, Leaning, Quote, Stance, State, Verdict};
+use crate::{Conclusion, EvidenceId, Exoneration, Finding, Leaning, Quote, Stance, State, Verdict};
+use nightshift_alert::Alert;
 
-/// One or two sentences; `held_up` says why an alert that records clear is not cleared.
+/// What happened, then what decides it or what is missing; `held_up` says why an alert that records clear is not cleared.
 pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) -> String {
+    let Some(alert) = state.alert() else {
+        return String::new();
+    };
+    let why = reasons(conclusion, state, alert);
+    let happened = alert.what_happened();
+    let named = named(&happened, alert);
+    let is_told = !named.is_empty() && named.iter().all(|value| why.join(" ").contains(value));
+    // The strongest claim of an attack comes first where it is about what the sentence is about.
+    let begins = conclusion.verdict == Verdict::TruePositive
+        && why
+            .first()
+            .is_some_and(|claim| named.iter().any(|value| claim.contains(value)));
+    let happened = (!is_told).then_some(happened);
+    let end = match conclusion.verdict {
+        Verdict::Inconclusive => Some(undecided(conclusion, held_up)),
+        _ => None,
+    };
+    let said: Vec<String> = match begins {
+        true => why.into_iter().chain(happened).collect(),
+        false => happened.into_iter().chain(why).chain(end).collect(),
+    };
+    said.join(" ")
+}
+
+/// The claims that bear the verdict or the leaning, the strongest first.
+fn reasons(conclusion: &Conclusion, state: &State, alert: &Alert) -> Vec<String> {
     // What speaks for malice may stand on what anybody wrote, and on a part of it; what speaks against it opens no report on
-    // that alone.
+    // that alone. Of what is not decided the alert's own word is said already.
+    let is_decided = conclusion.verdict != Verdict::Inconclusive;
     let counts = |finding: &Finding| {
-        finding.stance == Stance::For
-            || finding
-                .evidence
-                .iter()
-                .any(|quote| is_trusted(state, quote) && stands_whole(state, quote))
+        let mut evidence = finding.evidence.iter();
+        match finding.stance {
+            Stance::For => is_decided || evidence.any(|quote| quote.id != EvidenceId::ALERT),
+            _ => evidence.any(|quote| is_trusted(state, quote) && stands_whole(state, quote)),
+        }
     };
     let proven = |stance| {
         conclusion
@@ -24,38 +52,50 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
             .map(|finding| sentence(&finding.claim))
     };
     // A record of one of two addresses is among what was found, and clears nothing.
-    let clears_alone = |fact: &Exoneration| {
-        let left = state
-            .alert()
-            .and_then(|alert| uncovered(fact, &conclusion.exonerations, alert));
-        left.is_some_and(|left| left.is_empty())
+    let clears_alone = |fact: &&Exoneration| {
+        uncovered(fact, &conclusion.exonerations, alert).is_some_and(|left| left.is_empty())
     };
-    match conclusion.verdict {
-        Verdict::TruePositive => proven(Stance::For).take(2).collect::<Vec<_>>().join(" "),
-        Verdict::BenignTruePositive | Verdict::FalsePositive => conclusion
-            .exonerations
-            .iter()
-            .find(|fact| clears_alone(fact))
+    let record = || conclusion.exonerations.iter().find(clears_alone);
+    match (conclusion.verdict, conclusion.leaning) {
+        (Verdict::TruePositive, _) => proven(Stance::For).take(2).collect(),
+        (Verdict::BenignTruePositive | Verdict::FalsePositive, _) => record()
             .map(|fact| sentence(&fact.statement))
             .or_else(|| proven(Stance::Against).next())
-            .unwrap_or_default(),
-        Verdict::Inconclusive => {
-            let stance = if conclusion.leaning == Leaning::Benign {
-                Stance::Against
-            } else {
-                Stance::For
-            };
-            let known = proven(stance)
-                .next()
-                .unwrap_or_else(|| "Nothing that was read decides it.".to_owned());
-            let rule = conclusion.overridden.first();
-            let why = rule.map(|rule| rule.why.as_str()).or(held_up);
-            match (&conclusion.failed, why) {
-                (Some(why), _) => format!("Not triaged: {}", sentence(why)),
-                (None, Some(why)) => format!("Not decided: {} {known}", ended(why)),
-                (None, None) => format!("Not decided. {known}"),
-            }
+            .into_iter()
+            .collect(),
+        (Verdict::Inconclusive, Leaning::Benign) => proven(Stance::Against).take(1).collect(),
+        (Verdict::Inconclusive, _) => proven(Stance::For).take(1).collect(),
+    }
+}
+
+/// The values of the alert that the sentence names.
+fn named<'a>(happened: &str, alert: &'a Alert) -> Vec<&'a str> {
+    let values = alert.indicators.iter().map(|one| one.value.as_str());
+    let values = values.chain(alert.subject());
+    values.filter(|value| happened.contains(value)).collect()
+}
+
+/// Why it is not decided: the rule or the record that stands in the way, else the first thing that is missing.
+fn undecided(conclusion: &Conclusion, held_up: Option<&str>) -> String {
+    let rule = conclusion.overridden.first();
+    let why = rule.map(|rule| rule.why.as_str()).or(held_up);
+    match (&conclusion.failed, why, conclusion.would_decide.first()) {
+        (Some(why), ..) => format!("Not triaged: {}", sentence(why)),
+        (None, Some(why), _) => format!("Not decided: {}", ended(why)),
+        (None, None, Some(missing)) => format!("Not decided; missing: {}", ended(&lower(missing))),
+        (None, None, None) => "Not decided.".to_owned(),
+    }
+}
+
+/// Without the capital of a plain first word: `Logs of …` goes on in a sentence as `logs of …`.
+fn lower(text: &str) -> String {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(head) if first.chars().skip(1).all(char::is_lowercase) => {
+            head.to_lowercase().chain(chars).collect()
         }
+        _ => text.to_owned(),
     }
 }
 
@@ -140,9 +180,9 @@ mod tests {
             end.summary
         };
         let cut = "approved for port scanning by security";
-        insta::assert_snapshot!(summary(cut), @"Not decided. Nothing that was read decides it.");
-        insta::assert_snapshot!(summary(&format!("Not {cut}")), @"Not decided. A register speaks of port scans.");
-        insta::assert_snapshot!(summary(&format!("purpose: Not {cut}")), @"Not decided. A register speaks of port scans.");
+        insta::assert_snapshot!(summary(cut), @"198.51.100.7 connected to web-1, 3 times, reported as SSH password guessing. Not decided; missing: another run of this case, once the analyst answers.");
+        insta::assert_snapshot!(summary(&format!("Not {cut}")), @"198.51.100.7 connected to web-1, 3 times, reported as SSH password guessing. A register speaks of port scans. Not decided; missing: another run of this case, once the analyst answers.");
+        insta::assert_snapshot!(summary(&format!("purpose: Not {cut}")), @"198.51.100.7 connected to web-1, 3 times, reported as SSH password guessing. A register speaks of port scans. Not decided; missing: another run of this case, once the analyst answers.");
     }
 
     #[test]

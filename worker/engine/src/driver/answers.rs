@@ -68,7 +68,7 @@ async fn a01_what_a_record_clears_is_held_up_while_a_key_step_has_no_answer() {
     Search the log: no answer, and nothing is cleared without one
     Ask the owner: no answer
     ");
-    insta::assert_snapshot!(held_up.summary, @"Not decided: Search the log: no answer, and nothing is cleared without one (and 1 more). Nothing that was read decides it.");
+    insta::assert_snapshot!(held_up.summary, @"198.51.100.7 connected to web-1, 3 times, reported as SSH password guessing. Not decided: Search the log: no answer, and nothing is cleared without one (and 1 more).");
 }
 
 #[tokio::test(start_paused = true)]

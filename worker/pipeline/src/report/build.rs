@@ -94,12 +94,12 @@ fn status(conclusion: &Conclusion) -> CaseStatus {
     }
 }
 
-/// The alert's own title, with its subject where it does not name it.
+/// The alert's own title, with what it was done to where it does not name that.
 pub(super) fn title(alert: &Alert) -> String {
     let what = nightshift_alert::text::single_line(&alert.title).into_owned();
     let what = what.trim_end_matches('.');
-    match alert.subject() {
-        Some(subject) if !what.contains(subject) => format!("{what} on {subject}"),
+    match alert.object() {
+        Some(object) if !what.contains(object) => format!("{what} on {object}"),
         _ => what.to_owned(),
     }
 }
@@ -121,6 +121,12 @@ pub(super) fn facts(alert: &Alert) -> AlertFacts {
             .map(|resource| resource.kind.clone()),
         subject: alert.subject().map(str::to_owned),
         action: alert.action.clone(),
+        product: alert.product_name(),
+        class: alert.class,
+        outcome: alert.outcome,
+        details: alert.details.clone(),
+        remediation: alert.remediation.clone(),
+        finding_id: alert.finding_id.clone(),
         severity_sent: alert.severity_sent.clone(),
         first_seen: alert.times.first_seen,
         last_seen: alert.times.last_seen,

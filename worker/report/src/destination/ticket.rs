@@ -32,6 +32,8 @@ pub(super) const fn is_pressing(section: &Section) -> bool {
         Part::Head
             | Part::First
             | Part::Facts
+            | Part::Details
+            | Part::Vendor
             | Part::Why
             | Part::Against
             | Part::WouldDecide

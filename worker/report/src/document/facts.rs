@@ -10,6 +10,8 @@ use crate::words;
 
 /// Most techniques that are named.
 const MOST_TECHNIQUES: usize = 4;
+/// Most characters of a line of details.
+const MOST_DETAIL: usize = 600;
 
 pub(super) fn section(report: &Report, language: Language) -> Section {
     let alert = &report.alert;
@@ -51,6 +53,21 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
         heading: language.of("Facts", "概要"),
         blocks: vec![Block::Facts(fields)],
     }
+}
+
+/// What else the alert tells in fields of its own.
+pub(super) fn details(report: &Report, language: Language) -> Option<Section> {
+    let lines = report.alert.detail_lines(language).into_iter();
+    let facts: Vec<_> = lines
+        .map(|one| (one.label, Line::default().foreign(&one.text, MOST_DETAIL)))
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
+    (!facts.is_empty()).then(|| Section {
+        part: Part::Details,
+        title: language.of("Details", "詳細"),
+        heading: language.of("Details of the alert", "アラートの詳細"),
+        blocks: vec![Block::Facts(facts)],
+    })
 }
 
 fn account(report: &Report) -> Option<Line> {

@@ -1,5 +1,6 @@
 //! The header and what an engineer needs before anything else: conclusion, warnings, still happening, reach.
 
+use nightshift_alert::Role;
 use nightshift_alert::text::{cut, plain};
 use nightshift_pipeline::{CaseStatus, NotShown, Report, Told, with_plain_times};
 
@@ -81,7 +82,14 @@ fn titled(mut own: String, report: &Report, most: usize) -> Line {
 /// is shortened where it stands, if that shows it.
 fn short_title(report: &Report, room: usize) -> String {
     let title = plain(&report.title, TITLE);
-    let subject = plain(report.alert.subject.as_deref().unwrap_or_default(), TITLE);
+    let subject = report.alert.subject.as_deref().unwrap_or_default();
+    let mut actors = report
+        .indicators
+        .iter()
+        .filter(|one| one.role == Role::Actor);
+    // Nothing was done to whoever did it.
+    let has_acted = actors.any(|one| one.value == subject);
+    let subject = plain(if has_acted { "" } else { subject }, TITLE);
     let whole = at_word(&title, room);
     let named = cut(&subject, SUBJECT.min(room / 2));
     if named.is_empty() || title == subject || whole == title || whole.contains(&subject) {

@@ -45,8 +45,8 @@ async fn a_pool_is_found_by_its_suffix_and_a_look_alike_is_not() {
 
 #[tokio::test]
 async fn a_miss_says_what_was_searched() {
-    let tool = tool(&[("own", "own", "own.txt", "198.51.100.0/24\n")]);
-    let output = testing::call(&tool, json!({"indicator": "203.0.113.42"}))
+    let own = [("own", "own", "own.txt", "198.51.100.0/24\n")];
+    let output = testing::call(&tool(&own), json!({"indicator": "203.0.113.42"}))
         .await
         .unwrap();
     assert_eq!(output.rows, Some(0));
@@ -58,6 +58,17 @@ async fn a_miss_says_what_was_searched() {
     );
     assert!(output.body["entries_searched"].as_u64().unwrap() > 10);
     assert_eq!(output.exonerations, []);
+}
+
+#[tokio::test]
+async fn lists_of_threats_are_those_that_somebody_keeps() {
+    let own = ("own", "own", "own.txt", "198.51.100.0/24\n");
+    let bad = ("bad", "malicious", "bad.txt", "192.0.2.1\n");
+    let searched =
+        async |lists| ask(&tool(lists), "203.0.113.42").await["threat_lists_searched"].clone();
+    assert_eq!(searched(&[]).await, json!([]));
+    assert_eq!(searched(&[own]).await, json!([]));
+    assert_eq!(searched(&[own, bad]).await, json!(["bad"]));
 }
 
 #[tokio::test]

@@ -55,6 +55,8 @@ fn placeholders(text: &str, at: usize, report: &mut Report<'_>) {
             report.error(at, "a brace without the other; one as such is doubled");
             return;
         };
+        // Behind a bar stands what the reader fills in where the value is not known.
+        let name = name.split_once('|').map_or(name, |(name, _)| name);
         if !known.contains(&name) {
             let at = report.after(at, &format!("{{{name}}}"));
             report.error(at, unknown("placeholder", name, known.iter().copied()));

@@ -181,7 +181,8 @@ pub(in crate::playbook) fn nothing(kind: &str, arguments: &Value) -> Value {
             json!({"indicator": asked, "type": "ip", "public": true, "class": "public"})
         }
         "watchlist" => {
-            json!({"indicator": asked, "listed": false, "matches": [], "lists_searched": ["mining-pools"], "entries_searched": 60})
+            json!({"indicator": asked, "listed": false, "matches": [], "lists_searched": ["mining-pools", "threats"],
+                "threat_lists_searched": ["threats"], "entries_searched": 60})
         }
         "asset_lookup" => {
             json!({"indicator": asked, "found": 0, "assets": [], "searched": searched})

@@ -251,12 +251,12 @@ fn a_report_names_the_call_also_where_the_analyst_clears_nothing() {
             end.would_decide.join("\n")
         )
     };
-    insta::assert_snapshot!(end(Leaning::Benign), @r"
-    none; Not decided: ASIAEXAMPLEKEY000001 was also used from 203.0.113.42, which no record covers. Nothing that was read decides it.
+    insta::assert_snapshot!(end(Leaning::Benign), @"
+    none; 198.51.100.7 connected to web-1, 3 times, reported as SSH password guessing. Not decided: ASIAEXAMPLEKEY000001 was also used from 203.0.113.42, which no record covers.
     Whose 203.0.113.42 is, and whether CreateUser from there at 2026-03-02T02:41:12Z was allowed [E2]: a record that covers the address
     ");
-    insta::assert_snapshot!(end(Leaning::Malicious), @r"
-    malicious; Not decided: ASIAEXAMPLEKEY000001 was also used from 203.0.113.42, which no record covers. Nothing that was read decides it.
+    insta::assert_snapshot!(end(Leaning::Malicious), @"
+    malicious; 198.51.100.7 connected to web-1, 3 times, reported as SSH password guessing. Not decided: ASIAEXAMPLEKEY000001 was also used from 203.0.113.42, which no record covers.
     Whose 203.0.113.42 is, and whether CreateUser from there at 2026-03-02T02:41:12Z was allowed [E2]: a record that covers the address
     An approved record that ci-drift does this
     ");

@@ -10,9 +10,11 @@ use crate::Language;
 use crate::document::{Document, Part, Reader, document};
 
 /// What is never in the message itself.
-const BELOW: [Part; 8] = [
-    Part::Assessment,
+const BELOW: [Part; 10] = [
     Part::Later,
+    Part::Details,
+    Part::Vendor,
+    Part::Assessment,
     Part::Further,
     Part::Unverified,
     Part::Timeline,

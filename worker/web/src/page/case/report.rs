@@ -16,7 +16,7 @@ use super::plan::PlanView;
 use super::reasons::Reasons;
 use crate::shown::Shown;
 pub(super) use early::EarlyView;
-use facts::{Fact, about, facts};
+use facts::{Fact, VendorWords, about, details, facts};
 use head::Head;
 use record::Record;
 
@@ -34,6 +34,8 @@ pub(super) struct ReportView {
     actions_later: Vec<ActionView>,
     no_action: &'static str,
     facts: Vec<Fact>,
+    details: Vec<Fact>,
+    vendor: VendorWords,
     reasons: Reasons,
     reason: &'static str,
     overridden: Vec<Shown>,
@@ -68,6 +70,8 @@ impl ReportView {
             actions_later: actions.collect(),
             no_action: report.no_action(Language::En),
             facts: facts(report),
+            details: details(report),
+            vendor: VendorWords::new(report),
             reasons: Reasons::new(report, &here),
             reason: Language::En.reason_of(report),
             overridden: rules.map(|rule| Shown::sentence(&rule.text)).collect(),

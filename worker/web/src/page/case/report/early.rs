@@ -4,15 +4,16 @@ use chrono::{DateTime, Utc};
 use nightshift_pipeline::{CaseView, console_link};
 use serde::Serialize;
 
-use super::facts::{Fact, of_alert};
+use super::facts::{Fact, VendorWords, details, of_alert};
 use super::record::Record;
 use crate::shown::Shown;
 
 #[derive(Debug, Serialize)]
 pub(in crate::page::case) struct EarlyView {
     pub(in crate::page::case) title: Shown,
-    description: Shown,
     facts: Vec<Fact>,
+    details: Vec<Fact>,
+    vendor: VendorWords,
     key: Shown,
     console: Option<String>,
     #[serde(flatten)]
@@ -24,8 +25,9 @@ impl EarlyView {
         let report = view.early_report();
         Self {
             title: Shown::foreign(&report.title, 160),
-            description: Shown::sentence(&report.alert.description),
             facts: of_alert(&report),
+            details: details(&report),
+            vendor: VendorWords::new(&report),
             key: Shown::name(&report.alert.key),
             console: console_link(&report.alert),
             record: Record::new(&report, &[], now),

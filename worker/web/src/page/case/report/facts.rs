@@ -11,6 +11,11 @@ use crate::shown::{Shown, took};
 /// Kinds of what a target talks to.
 const FAR_END: [IndicatorKind; 2] = [IndicatorKind::Domain, IndicatorKind::Ip];
 
+/// Most characters of a line of details, and of a title.
+const MOST_DETAIL: usize = 600;
+/// Most characters of a paragraph of the vendor's.
+const MOST_PARAGRAPH: usize = 2_400;
+
 #[derive(Debug, Serialize)]
 pub(super) struct Fact {
     name: &'static str,
@@ -82,6 +87,40 @@ pub(super) fn of_alert(report: &Report) -> Vec<Fact> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// What else the alert tells in fields of its own.
+pub(super) fn details(report: &Report) -> Vec<Fact> {
+    let lines = report.alert.detail_lines(Language::En).into_iter();
+    lines
+        .filter_map(|one| fact(one.label, Some(Shown::foreign(&one.text, MOST_DETAIL))))
+        .collect()
+}
+
+/// The product's description and advice, in its own words.
+#[derive(Debug, Serialize)]
+pub(super) struct VendorWords {
+    product: Shown,
+    title: Shown,
+    description: Vec<Shown>,
+    remediation: Vec<Shown>,
+}
+
+impl VendorWords {
+    pub(super) fn new(report: &Report) -> Self {
+        let alert = &report.alert;
+        let shown = |texts: Vec<&str>| {
+            let all = texts.into_iter();
+            all.map(|text| Shown::foreign(text, MOST_PARAGRAPH))
+                .collect()
+        };
+        Self {
+            product: Shown::name(&alert.product),
+            title: Shown::foreign(&alert.title, MOST_DETAIL),
+            description: shown(alert.description_paragraphs()),
+            remediation: shown(alert.remediation_paragraphs()),
+        }
+    }
 }
 
 /// The first value of these roles and kinds, and how many more there are.

@@ -1,0 +1,245 @@
+//! What an alert says happened, as one sentence that code makes of its typed fields.
+//!
+//! The sentence names who acted, what was done, to what, and how it ended. Where typed fields say too little, the vendor's
+//! title is quoted as the vendor's. Values stand in it as they are; renderers make them harmless.
+
+use crate::text::{cut, single_line};
+use crate::{Alert, Class, DetailKind, Outcome, Role};
+
+mod check;
+mod entity;
+mod network;
+mod operation;
+
+use entity::{actor, concerned, named, origin, short};
+
+/// Most characters of a vendor's title.
+const MOST_TITLE: usize = 240;
+/// Most characters of a command line.
+const MOST_COMMAND: usize = 160;
+/// Products whose names are not their words with capitals.
+const PRODUCTS: [(&str, &str); 6] = [
+    ("guardduty", "GuardDuty"),
+    ("scc", "Security Command Center"),
+    ("securityhub", "Security Hub"),
+    ("aws_security_hub", "Security Hub"),
+    ("crowdstrike", "CrowdStrike"),
+    ("sentinelone", "SentinelOne"),
+];
+/// Words of products that are written in capitals.
+const ACRONYMS: [&str; 8] = ["aws", "gcp", "edr", "xdr", "ndr", "ids", "waf", "siem"];
+
+impl Alert {
+    /// Says what happened in one sentence. It always has content, and who acted is never what it was done to.
+    #[must_use]
+    pub fn what_happened(&self) -> String {
+        let said = match self.class {
+            Class::Posture => check::control(self),
+            Class::Vulnerability => check::vulnerability(self),
+            Class::Threat | Class::SensitiveData | Class::Other => act(self),
+        };
+        said.unwrap_or_else(|| report(self))
+    }
+
+    /// The product that made the finding, as people call it.
+    #[must_use]
+    pub fn product_name(&self) -> String {
+        let word = self.key.product.as_str();
+        let known = PRODUCTS.iter().find(|(product, _)| *product == word);
+        known.map_or_else(
+            || {
+                let words = word.split('_').map(capitalised);
+                words.collect::<Vec<_>>().join(" ")
+            },
+            |(_, name)| (*name).to_owned(),
+        )
+    }
+
+    /// The addresses and other values that a login of the alert let in.
+    pub fn let_in(&self) -> impl Iterator<Item = &str> {
+        let results = self.details.iter();
+        results
+            .filter(|one| one.kind == DetailKind::AuthResult && is_success(&one.value))
+            .filter_map(|one| one.about.as_deref())
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    if ACRONYMS.contains(&word) {
+        return word.to_uppercase();
+    }
+    let mut chars = word.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}
+
+/// Whether the result of a login says that it succeeded.
+fn is_success(result: &str) -> bool {
+    let result = result.trim().to_ascii_lowercase();
+    result.starts_with("succe") || matches!(result.as_str(), "ok" | "pass" | "allowed" | "true")
+}
+
+/// A clause about somebody: what was done, and how one says that it was tried.
+struct Clause {
+    who: String,
+    past: String,
+    base: String,
+}
+
+impl Clause {
+    /// The clause with how it ended.
+    fn ended(&self, alert: &Alert) -> String {
+        let Self { who, past, base } = self;
+        let code = error_code(alert);
+        match alert.outcome {
+            None | Some(Outcome::Succeeded) => format!("{who} {past}"),
+            Some(Outcome::Denied) => format!("{who} tried to {base} and was denied{code}"),
+            Some(Outcome::Failed) => format!("{who} tried to {base}, which failed{code}"),
+            Some(Outcome::Blocked) => format!("{who} tried to {base} and was blocked"),
+            Some(Outcome::NotAttempted) => format!("{who} probed and did not {base}"),
+        }
+    }
+}
+
+fn error_code(alert: &Alert) -> String {
+    let mut codes = alert.details_of(DetailKind::ErrorCode);
+    codes
+        .next()
+        .map_or_else(String::new, |code| format!(" ({})", short(code)))
+}
+
+/// What somebody or something did.
+fn act(alert: &Alert) -> Option<String> {
+    let said = network::probe(alert)
+        .or_else(|| network::log_in(alert))
+        .or_else(|| call(alert))
+        .or_else(|| network::query(alert))
+        .or_else(|| network::connection(alert))?;
+    Some(format!(
+        "{said}{}{}{}.",
+        times(alert),
+        network::meaning(alert),
+        lists(alert),
+    ))
+}
+
+/// A call of an API, of a cloud or of Kubernetes.
+fn call(alert: &Alert) -> Option<String> {
+    let of_cluster = || {
+        let called = alert
+            .action
+            .as_deref()?
+            .strip_prefix("KUBERNETES_API_CALL ")?;
+        let on = concerned(alert).map_or_else(String::new, |name| format!(" cluster {name}"));
+        let called = format!("\"{}\" on Kubernetes{on}", short(called));
+        Some((format!("ran {called}"), format!("run {called}")))
+    };
+    let of_cloud = || operation::phrase(alert).map(|phrase| (phrase.past, phrase.base));
+    let (past, base) = of_cluster().or_else(of_cloud)?;
+    let who = actor(alert).unwrap_or_else(|| "Somebody whom the alert does not name".to_owned());
+    let said = Clause { who, past, base }.ended(alert);
+    Some(format!("{said}{}", origin(alert)))
+}
+
+fn times(alert: &Alert) -> String {
+    match alert.count {
+        0 | 1 => String::new(),
+        count => format!(", {count} times"),
+    }
+}
+
+/// The threat lists and the threats by which the feed knows a far end.
+fn lists(alert: &Alert) -> String {
+    let told = |kind| alert.details.iter().filter(move |one| one.kind == kind);
+    let unique = |kind| {
+        let mut all: Vec<&str> = told(kind).map(|one| one.value.as_str()).collect();
+        all.dedup();
+        all
+    };
+    let (lists, names) = (
+        unique(DetailKind::ThreatList),
+        unique(DetailKind::ThreatName),
+    );
+    let mut about = told(DetailKind::ThreatList).filter_map(|one| one.about.as_deref());
+    let about = about
+        .next()
+        .map_or_else(String::new, |value| format!("{} is on ", short(value)));
+    match (lists.is_empty(), names.is_empty()) {
+        (true, true) => String::new(),
+        (false, true) => format!("; {about}threat list {}", named(&lists)),
+        (true, false) => format!("; known as {}", named(&names)),
+        (false, false) => format!("; {about}threat list {} ({})", named(&lists), named(&names)),
+    }
+}
+
+/// The vendor's title as the vendor's, with what it leaves out of who, where and what.
+fn report(alert: &Alert) -> String {
+    let title = cut(&single_line(&alert.title), MOST_TITLE).replace('"', "'");
+    let title = title.trim_end_matches('.');
+    let told = |values: &[&str]| values.iter().any(|value| title.contains(value));
+    let mut said = format!("{} reports: \"{title}\"", alert.product_name());
+    let all = |role| -> Vec<&str> {
+        alert
+            .with_role(role)
+            .map(|one| one.value.as_str())
+            .collect()
+    };
+    if let Some(who) = actor(alert).filter(|_| !told(&all(Role::Actor))) {
+        said.push_str(&format!(" by {who}{}", origin(alert).replacen(',', "", 1)));
+    }
+    let names = alert
+        .resources
+        .iter()
+        .flat_map(|one| [Some(one.id.as_str()), one.name.as_deref()]);
+    let names: Vec<&str> = names.flatten().collect();
+    if let Some(object) = concerned(alert).filter(|object| !told(&names) && !told(&[object])) {
+        said.push_str(&format!(" on {object}"));
+    }
+    said.push_str(&far_end(alert, &told));
+    said.push_str(match alert.outcome {
+        Some(Outcome::Denied) => ", which was denied",
+        Some(Outcome::Failed) => ", which failed",
+        Some(Outcome::Blocked) => ", which was blocked",
+        _ => "",
+    });
+    if matches!(alert.outcome, Some(Outcome::Denied | Outcome::Failed)) {
+        said.push_str(&error_code(alert));
+    }
+    said.push_str(&times(alert));
+    said.push_str(&manner(alert, &told));
+    said.push('.');
+    said
+}
+
+/// The far end, where a title does not name it.
+fn far_end(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
+    let far = network::far_ends(alert);
+    match far.is_empty() || told(&far) {
+        true => String::new(),
+        false => format!(" with far end {}", named(&far)),
+    }
+}
+
+/// What was found, what was called and what ran, where a title does not say so.
+fn manner(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
+    let mut found: Vec<&str> = alert.details_of(DetailKind::ThreatName).collect();
+    found.extend(alert.details_of(DetailKind::Signature));
+    let parts = [("found", found), ("calls", operation::names(alert))];
+    let mut said = String::new();
+    for (label, values) in parts {
+        if !values.is_empty() && !told(&values) {
+            said.push_str(&format!("; {label}: {}", named(&values)));
+        }
+    }
+    if let Some(command) = alert.details_of(DetailKind::CommandLine).next()
+        && !told(&[command])
+    {
+        let command = cut(&single_line(command), MOST_COMMAND).into_owned();
+        said.push_str(&format!("; command line: {command}"));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! What is wrong without anybody having acted: a control that fails, a vulnerability.
+
+use super::MOST_TITLE;
+use super::entity::{concerned, name_of_resource, named, short};
+use crate::text::{cut, single_line};
+use crate::{Alert, DetailKind, IndicatorKind};
+
+/// What the type of a resource is in plain words; the first one that it contains counts.
+const NOUNS: [(&str, &str); 16] = [
+    ("s3bucket", "S3 bucket"),
+    ("s3::bucket", "S3 bucket"),
+    ("bucket", "bucket"),
+    ("securitygroup", "security group"),
+    ("accesskey", "access key"),
+    ("dbinstance", "database"),
+    ("dbcluster", "database"),
+    ("instance", "instance"),
+    ("user", "user"),
+    ("role", "role"),
+    ("cluster", "cluster"),
+    ("function", "function"),
+    ("queue", "queue"),
+    ("volume", "volume"),
+    ("project", "project"),
+    ("account", "account"),
+];
+
+/// `S3 bucket pay fails control S3.8: "Buckets should block public access".`
+pub(super) fn control(alert: &Alert) -> Option<String> {
+    let what = match alert.resources.first() {
+        Some(resource) => {
+            let kind = resource.kind.to_ascii_lowercase();
+            let noun = NOUNS.iter().find(|(word, _)| kind.contains(word));
+            let name = name_of_resource(resource);
+            noun.map_or_else(|| name.clone(), |(_, noun)| format!("{noun} {name}"))
+        }
+        None => concerned(alert)?,
+    };
+    let verb = if alert.state.passed {
+        "passes"
+    } else {
+        "fails"
+    };
+    let title = cut(&single_line(&alert.title), MOST_TITLE).replace('"', "'");
+    let title = title.trim_end_matches('.');
+    Some(match alert.kind.eq_ignore_ascii_case(title) {
+        true => format!("{what} {verb} control {}.", short(&alert.kind)),
+        false => format!("{what} {verb} control {}: \"{title}\".", short(&alert.kind)),
+    })
+}
+
+/// `CVE-2026-1 in openssl 1.1.1 on i-0abc, fixed in 1.1.2.`
+pub(super) fn vulnerability(alert: &Alert) -> Option<String> {
+    let flaws = alert.indicators.iter();
+    let flaws: Vec<&str> = flaws
+        .filter(|one| one.kind == IndicatorKind::Cve)
+        .map(|one| one.value.as_str())
+        .collect();
+    let packages: Vec<&str> = alert.details_of(DetailKind::Package).collect();
+    let fixed: Vec<&str> = alert.details_of(DetailKind::FixedVersion).collect();
+    let with = |before: &str, values: &[&str]| match values {
+        [] => String::new(),
+        values => format!("{before}{}", named(values)),
+    };
+    let flaw = match (flaws.is_empty(), packages.is_empty()) {
+        (true, true) => return None,
+        (true, false) => "A known vulnerability".to_owned(),
+        (false, _) => named(&flaws),
+    };
+    let place = concerned(alert).map_or_else(String::new, |place| format!(" on {place}"));
+    Some(format!(
+        "{flaw}{}{place}{}.",
+        with(" in package ", &packages),
+        with(", fixed in ", &fixed),
+    ))
+}

@@ -1,0 +1,198 @@
+//! What happened in the network: probes, logins, DNS queries, connections.
+
+use super::entity::{actor, concerned, named, origin, short, values};
+use super::{Clause, is_success};
+use crate::{Alert, DetailKind, IndicatorKind, Outcome, Role};
+
+/// What words in the type of a finding say that the traffic is for; the first one counts.
+///
+/// <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_finding-types-active.html>
+const MEANINGS: [(&str, &str); 27] = [
+    ("sshbruteforce", "SSH password guessing"),
+    ("rdpbruteforce", "RDP password guessing"),
+    ("winrmbruteforce", "WinRM password guessing"),
+    ("bruteforce", "password guessing"),
+    ("brute force", "password guessing"),
+    ("portsweep", "a port sweep"),
+    ("portscan", "a port scan"),
+    ("denialofservice", "a denial of service"),
+    ("spambot", "sending spam"),
+    ("c&cactivity", "command and control"),
+    ("cryptocurrency", "coin mining"),
+    ("droppoint", "a drop point for stolen data"),
+    ("blackholetraffic", "traffic to a host that is no more"),
+    ("dgadomain", "domains made by an algorithm"),
+    ("dnsdataexfiltration", "data sent out by DNS"),
+    ("phishingdomain", "phishing"),
+    ("drivebysource", "a drive-by download"),
+    ("metadatadnsrebind", "DNS rebinding to the metadata service"),
+    ("torrelay", "a Tor relay"),
+    ("torclient", "a Tor client"),
+    ("toripcaller", "a caller from Tor"),
+    ("maliciousipcaller", "an address known as malicious"),
+    ("maliciousdomain", "a domain known as malicious"),
+    ("abuseddomain", "a domain known to be abused"),
+    ("trafficvolumeunusual", "an unusual volume of traffic"),
+    ("networkportunusual", "an unusual port"),
+    (
+        "credentialexfiltration",
+        "credentials of an instance used elsewhere",
+    ),
+];
+
+/// What the type says of it beside the deed.
+pub(super) fn meaning(alert: &Alert) -> String {
+    let kind = alert.kind.to_ascii_lowercase();
+    let found = MEANINGS.iter().find(|(word, _)| kind.contains(word));
+    found.map_or_else(String::new, |(_, meaning)| {
+        format!(", reported as {meaning}")
+    })
+}
+
+fn is_action(alert: &Alert, word: &str) -> bool {
+    let action = alert.action.as_deref().unwrap_or_default();
+    action.to_ascii_uppercase().starts_with(word)
+}
+
+/// A probe of a port, or of a service without a login.
+pub(super) fn probe(alert: &Alert) -> Option<String> {
+    let is_probe = is_action(alert, "PORT_PROBE");
+    if !is_probe && alert.outcome != Some(Outcome::NotAttempted) {
+        return None;
+    }
+    let (who, place) = (actor(alert)?, concerned(alert)?);
+    Some(match is_probe {
+        true => format!("{who} probed {}{place}", port(alert, DetailKind::LocalPort)),
+        false => format!("{who} probed {place}; no login was attempted"),
+    })
+}
+
+/// Logins, each with its own result where the alert tells.
+pub(super) fn log_in(alert: &Alert) -> Option<String> {
+    let result = |got_in: bool| -> Vec<&str> {
+        let all = alert.details.iter();
+        all.filter(|one| one.kind == DetailKind::AuthResult && is_success(&one.value) == got_in)
+            .filter_map(|one| one.about.as_deref())
+            .collect()
+    };
+    let (inside, outside) = (result(true), result(false));
+    let place = concerned(alert)?;
+    let tried = |count: &str| format!("tried to log in to {place} and failed{count}");
+    match (inside.is_empty(), outside.is_empty()) {
+        (false, true) => {
+            return Some(format!(
+                "{}{} logged in to {place}",
+                named(&inside),
+                user(alert)
+            ));
+        }
+        (false, false) => {
+            let (inside, outside) = (named(&inside), named(&outside));
+            let user = user(alert);
+            return Some(format!(
+                "{inside}{user} logged in to {place}; {outside} tried and failed"
+            ));
+        }
+        (true, false) => return Some(format!("{} {}", named(&outside), tried(&attempts(alert)))),
+        (true, true) => {}
+    }
+    if !is_action(alert, "RDS_LOGIN_ATTEMPT") {
+        return None;
+    }
+    let who = format!("{}{}", actor(alert)?, origin(alert));
+    let succeeded = alert.outcome == Some(Outcome::Succeeded) || alert.kind.contains(".Successful");
+    Some(match alert.outcome {
+        _ if succeeded => format!("{who} logged in to {place}"),
+        Some(Outcome::Failed | Outcome::Denied) => format!("{who} {}", tried(&attempts(alert))),
+        _ => format!("{who} tried to log in to {place}{}", attempts(alert)),
+    })
+}
+
+/// ` as admin`, where one identity acted.
+fn user(alert: &Alert) -> String {
+    match values(alert, Role::Actor, IndicatorKind::Principal).as_slice() {
+        [user] => format!(" as {}", short(user)),
+        _ => String::new(),
+    }
+}
+
+/// `, 240 attempts`, where one number is told.
+fn attempts(alert: &Alert) -> String {
+    let counts: Vec<&str> = alert.details_of(DetailKind::EventCount).collect();
+    match counts.as_slice() {
+        [count] if *count != "1" => format!(", {} attempts", short(count)),
+        _ => String::new(),
+    }
+}
+
+/// A DNS query.
+pub(super) fn query(alert: &Alert) -> Option<String> {
+    let domains = values(alert, Role::Remote, IndicatorKind::Domain);
+    if domains.is_empty() || !is_action(alert, "DNS_REQUEST") {
+        return None;
+    }
+    let domains = named(&domains);
+    let clause = Clause {
+        who: concerned(alert).or_else(|| actor(alert))?,
+        past: format!("looked up the domain {domains}"),
+        base: format!("look up the domain {domains}"),
+    };
+    Some(clause.ended(alert))
+}
+
+/// A connection, in the direction that the feed tells.
+pub(super) fn connection(alert: &Alert) -> Option<String> {
+    let told = alert.details_of(DetailKind::Direction).next();
+    let told = told
+        .or(alert.action.as_deref())
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let is_connection = is_action(alert, "NETWORK_CONNECTION") || !told.contains('_');
+    let (has_in, has_out) = (told.contains("inbound"), told.contains("outbound"));
+    if !is_connection {
+        return None;
+    }
+    let place = concerned(alert)?;
+    let far = Some(far_ends(alert)).filter(|all| !all.is_empty());
+    let sources = values(alert, Role::Actor, IndicatorKind::Ip);
+    let clause = match far {
+        Some(far) if has_out || !has_in && is_action(alert, "NETWORK_CONNECTION") => {
+            let to = format!("to {}{}", port(alert, DetailKind::RemotePort), named(&far));
+            Clause {
+                who: place,
+                past: format!("connected {to}"),
+                base: format!("connect {to}"),
+            }
+        }
+        _ if !sources.is_empty() && (has_in || is_action(alert, "NETWORK_CONNECTION")) => {
+            let to = format!("to {}{place}", port(alert, DetailKind::LocalPort));
+            Clause {
+                who: named(&sources),
+                past: format!("connected {to}"),
+                base: format!("connect {to}"),
+            }
+        }
+        _ => return None,
+    };
+    Some(clause.ended(alert))
+}
+
+/// What the resource talked to, by address, else by name.
+pub(super) fn far_ends(alert: &Alert) -> Vec<&str> {
+    [IndicatorKind::Ip, IndicatorKind::Domain, IndicatorKind::Url]
+        .map(|kind| values(alert, Role::Remote, kind))
+        .into_iter()
+        .find(|all| !all.is_empty())
+        .unwrap_or_default()
+}
+
+/// `port 22 of `, where one port is told.
+fn port(alert: &Alert, kind: DetailKind) -> String {
+    let mut ports: Vec<&str> = alert.details_of(kind).collect();
+    ports.dedup();
+    match ports.as_slice() {
+        [] => String::new(),
+        [port] => format!("port {} of ", short(port)),
+        ports => format!("ports {} of ", named(ports)),
+    }
+}

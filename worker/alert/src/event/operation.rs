@@ -1,0 +1,154 @@
+//! An operation of a cloud's API in plain words.
+
+use super::entity::{object, short};
+use crate::{Alert, DetailKind, Provider};
+
+/// The operations that have words of their own.
+const OPERATIONS: &str = include_str!("operations.tsv");
+
+/// What an operation does, as a verb with its object.
+pub(super) struct Phrase {
+    /// `stop CloudTrail trail org`.
+    pub(super) base: String,
+    /// `stopped CloudTrail trail org`.
+    pub(super) past: String,
+}
+
+struct Row<'a> {
+    verb: &'a str,
+    past: &'a str,
+    named: &'a str,
+    unnamed: &'a str,
+    word: &'a str,
+}
+
+/// Returns the words for the one operation of an alert; none where it tells of none or of several.
+pub(super) fn phrase(alert: &Alert) -> Option<Phrase> {
+    let told = operation(alert)?;
+    let (service, name) = parts(told);
+    if let Some(row) = row(name) {
+        let words = match object(alert, row.word) {
+            Some(value) => row.named.replace("{}", &value),
+            None => row.unnamed.to_owned(),
+        };
+        return Some(Phrase {
+            base: format!("{} {words}", row.verb),
+            past: format!("{} {words}", row.past),
+        });
+    }
+    let word = match alert.provider {
+        Provider::Aws => service.unwrap_or_default(),
+        _ => "-",
+    };
+    let on = object(alert, word).map_or_else(String::new, |value| format!(" on {value}"));
+    let name = short(name);
+    let called = match service {
+        Some(service) => format!("{}:{name}{on}", short(service)),
+        None => format!("{name}{on}"),
+    };
+    Some(Phrase {
+        base: format!("call {called}"),
+        past: format!("called {called}"),
+    })
+}
+
+/// Returns the names of all operations that the alert tells of, without doubles.
+pub(super) fn names(alert: &Alert) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for told in alert.details_of(DetailKind::Operation) {
+        let (_, name) = parts(told);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The detail, else what the action names behind `AWS_API_CALL`, else an action that is a method's name.
+fn operation(alert: &Alert) -> Option<&str> {
+    match names(alert).len() {
+        0 => {
+            let action = alert.action.as_deref()?;
+            let called = action.strip_prefix("AWS_API_CALL ");
+            called.or_else(|| Some(action).filter(|action| is_method(action)))
+        }
+        1 => alert.details_of(DetailKind::Operation).next(),
+        _ => None,
+    }
+}
+
+/// Whether this is one name in mixed case, as methods of APIs have: `SetIamPolicy`, `v1.compute.instances.insert`.
+fn is_method(action: &str) -> bool {
+    let is_one = !action.contains([' ', '_', '-', ':']);
+    is_one && (action.contains('.') || row(action).is_some())
+}
+
+/// The service in short, where it is told, and the name: `s3` and `GetObject` of `s3.amazonaws.com GetObject`.
+fn parts(told: &str) -> (Option<&str>, &str) {
+    let (service, name) = match told.split_once([' ', ':']) {
+        Some((service, name)) => (service.split('.').next(), name.trim()),
+        None => (None, told),
+    };
+    (service.filter(|word| !word.is_empty()), name)
+}
+
+/// The row of a name: of a dotted one by its last two parts, else its last; a version behind it counts for nothing.
+fn row(name: &str) -> Option<Row<'static>> {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let two = name.rmatch_indices('.').nth(1).map(|(at, _)| at + 1);
+    let two = name.get(two.unwrap_or(0)..).unwrap_or(name);
+    let bare = last.split(|c: char| c.is_ascii_digit()).next();
+    [two, last, bare.unwrap_or(last)]
+        .into_iter()
+        .find_map(|wanted| rows().find(|(name, _)| name.eq_ignore_ascii_case(wanted)))
+        .map(|(_, row)| row)
+}
+
+fn rows() -> impl Iterator<Item = (&'static str, Row<'static>)> {
+    let lines = OPERATIONS.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let mut columns = line.split('\t');
+        let name = columns.next()?;
+        let row = Row {
+            verb: columns.next()?,
+            past: columns.next()?,
+            named: columns.next()?,
+            unnamed: columns.next()?,
+            word: columns.next()?,
+        };
+        Some((name, row))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_has_its_words_once() {
+        let lines = OPERATIONS.lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(rows().count(), lines.count());
+        let mut names: Vec<String> = rows().map(|(name, _)| name.to_ascii_lowercase()).collect();
+        names.sort();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        for (name, row) in rows() {
+            assert!(!row.unnamed.contains("{}"), "{name}");
+            assert!(!row.word.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_with_its_path_and_version() {
+        for name in [
+            "SetIAMPolicy",
+            "google.iam.admin.v1.CreateServiceAccountKey",
+            "v1.compute.instances.insert",
+            "UpdateFunctionCode20150331v2",
+        ] {
+            assert!(row(name).is_some(), "{name}");
+        }
+        assert!(row("Insert").is_none());
+    }
+}

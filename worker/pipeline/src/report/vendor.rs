@@ -1,0 +1,61 @@
+//! The vendor's own texts in paragraphs of bounded length, for some destinations take no more in a piece.
+
+use super::AlertFacts;
+
+/// Most bytes of a paragraph.
+const MOST_PARAGRAPH: usize = 2_000;
+/// Most paragraphs of a text.
+const MOST_PARAGRAPHS: usize = 40;
+
+impl AlertFacts {
+    /// The product's description. It is data to a renderer.
+    #[must_use]
+    pub fn description_paragraphs(&self) -> Vec<&str> {
+        paragraphs(&self.description)
+    }
+
+    /// What the product advises. It is data to a renderer.
+    #[must_use]
+    pub fn remediation_paragraphs(&self) -> Vec<&str> {
+        paragraphs(self.remediation.as_deref().unwrap_or_default())
+    }
+}
+
+fn paragraphs(text: &str) -> Vec<&str> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.flat_map(pieces).take(MOST_PARAGRAPHS).collect()
+}
+
+/// Divides a text between words.
+fn pieces(mut text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    while text.len() > MOST_PARAGRAPH {
+        let most = text.floor_char_boundary(MOST_PARAGRAPH);
+        let head = text.get(..most).unwrap_or_default();
+        let end = head.rfind(' ').filter(|end| *end > 0).unwrap_or(most);
+        let Some((head, tail)) = text.split_at_checked(end) else {
+            break;
+        };
+        pieces.push(head);
+        text = tail.trim_start();
+    }
+    pieces.push(text);
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_divided_between_words_and_kept_whole() {
+        let text = format!("First.\n\n{}", "wörd ".repeat(1_300));
+        let all = paragraphs(&text);
+        assert_eq!(all.first(), Some(&"First."));
+        assert!(all.iter().all(|one| one.len() <= MOST_PARAGRAPH));
+        let words: usize = all.iter().map(|one| one.matches("wörd").count()).sum();
+        assert_eq!(words, 1_300);
+        let unbroken = "ö".repeat(3_000);
+        assert_eq!(paragraphs(&unbroken).concat(), unbroken);
+    }
+}

@@ -1,0 +1,70 @@
+//! What the product that made the finding says and advises, marked as its words.
+
+use nightshift_pipeline::Report;
+
+use super::{Block, Part, Section};
+use crate::Language;
+use crate::line::Line;
+
+/// Most characters of a title.
+const MOST_TITLE: usize = 512;
+/// Most characters of a paragraph as it is shown.
+const MOST_PARAGRAPH: usize = 2_400;
+
+/// Title, description and remediation; none where the product says no more than its title.
+pub(super) fn section(report: &Report, language: Language) -> Option<Section> {
+    let alert = &report.alert;
+    let shown = |texts: Vec<&str>| -> Vec<Block> {
+        let lines = texts.into_iter();
+        lines
+            .map(|text| Block::Text(Line::default().foreign(text, MOST_PARAGRAPH)))
+            .collect()
+    };
+    let description = shown(alert.description_paragraphs());
+    let advice = shown(alert.remediation_paragraphs());
+    if description.is_empty() && advice.is_empty() {
+        return None;
+    }
+    let title = Line::default().foreign(&alert.title, MOST_TITLE);
+    let mut blocks = vec![Block::Labelled(language.of("Title", "件名"), title)];
+    blocks.extend(description);
+    if !advice.is_empty() {
+        let product = Line::from_name(&alert.product);
+        blocks.push(Block::Text(match language {
+            Language::En => Line::of("What ").then(&product).say(" advises:"),
+            Language::Ja => product.say(" の推奨事項:"),
+        }));
+        blocks.extend(advice);
+    }
+    Some(Section {
+        part: Part::Vendor,
+        title: language.of("In the vendor's words", "ベンダーの説明"),
+        heading: language.of("In the vendor's words", "ベンダーの説明"),
+        blocks,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn advice_is_told_as_the_vendors() {
+        let mut report = fixture::true_positive();
+        report.alert.description = "First.\nSecond.".to_owned();
+        report.alert.remediation = Some("Rotate the key.".to_owned());
+        report.alert.product = "GuardDuty".to_owned();
+        let told = |language| {
+            let section = section(&report, language).unwrap();
+            let lines = section.blocks.iter().map(|block| match block {
+                Block::Text(line) => line.as_str().to_owned(),
+                Block::Labelled(label, line) => format!("{label}: {}", line.as_str()),
+                _ => String::new(),
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(told(Language::En), @"");
+        insta::assert_snapshot!(told(Language::Ja), @"");
+    }
+}
