@@ -83,6 +83,8 @@ detail_kinds! {
     Signature = "signature",
     /// Command line of the process.
     CommandLine = "command_line",
+    /// What a command line carries in base64, decoded.
+    DecodedCommand = "decoded_command",
     /// User of the machine that a process ran as.
     ProcessUser = "process_user",
     /// Process that started the process.

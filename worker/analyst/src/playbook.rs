@@ -21,6 +21,7 @@ mod findings;
 mod form;
 mod keys;
 mod kinds;
+mod patterns;
 mod plan;
 mod quote;
 mod reflect;

@@ -14,6 +14,7 @@ use crate::{
     PrincipalKind, Provider, Resource, Role, Severity, Technique, Times, indicator,
 };
 
+mod decoded;
 mod finish;
 
 /// Most candidates that are held while reading.
@@ -24,6 +25,13 @@ const MAX_PRINCIPALS: usize = 64;
 /// Most addresses of what an alert concerns.
 const MAX_ADDRESSES: usize = 64;
 const MAX_DESCRIPTION_BYTES: usize = 8192;
+
+/// Details that hold a command.
+const COMMANDS: [DetailKind; 3] = [
+    DetailKind::CommandLine,
+    DetailKind::ParentCommandLine,
+    DetailKind::Persistence,
+];
 
 /// What a feed read from a finding.
 #[derive(Debug, Clone)]
@@ -259,11 +267,18 @@ impl Draft {
         }
     }
 
-    /// Adds a detail that is text already.
+    /// Adds a detail that is text already. What a command line carries in base64 becomes a detail of its own: of the
+    /// command itself that part is redacted, for it may be a secret.
     pub(crate) fn add_detail_text(&mut self, kind: DetailKind, text: &str, about: Option<&str>) {
         let text = text.trim();
         if text.is_empty() {
             return;
+        }
+        if COMMANDS.contains(&kind)
+            && let Some(carried) = decoded::text_in(text)
+        {
+            self.add_from_text(&carried);
+            self.add_detail_text(DetailKind::DecodedCommand, &carried, about);
         }
         if self.details.len() >= MAX_CANDIDATES {
             self.overflow = true;

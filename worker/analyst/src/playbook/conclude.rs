@@ -89,7 +89,7 @@ pub(super) fn conclude(
     gaps.extend(problems);
     gaps.extend(lines(&scope, &form.gaps)?);
     let mut techniques = made.techniques;
-    add_techniques(&mut techniques, &form.techniques);
+    add_techniques(&mut techniques, &lines(&scope, &form.techniques)?);
     Ok(ConclusionDraft {
         verdict,
         leaning: leaning(form, verdict, refused),
@@ -235,17 +235,22 @@ fn actions(form: &VerdictForm, scope: &Scope, alert: &Alert) -> Result<Vec<Actio
         Some(about) => named_by(alert, &scope.list(about.get_ref())?),
         None => Vec::new(),
     };
-    let mut actions = Vec::new();
+    let mut ids: Vec<String> = Vec::new();
+    if let Some(advises) = &form.advises {
+        let named = scope.list(advises.get_ref())?.into_iter();
+        ids.extend(named.map(|id| id.to_string()));
+    }
     for text in &form.actions {
         let (id, when) = action_parts(text.get_ref());
         if scope.holds(when)? {
-            actions.push(ActionChoice {
-                id: id.to_owned(),
-                indicators: about.clone(),
-            });
+            ids.push(id.to_owned());
         }
     }
-    Ok(actions)
+    let choice = |id| ActionChoice {
+        id,
+        indicators: about.clone(),
+    };
+    Ok(ids.into_iter().map(choice).collect())
 }
 
 /// The alert's indicators of these values; a value that it does not name is left out.

@@ -6,11 +6,11 @@ use nightshift_engine::Exoneration;
 use super::expression::{Broken, Scope};
 use super::form::{BenignForm, MatchedBy, Playbook, Text};
 
-/// The rules that may clear this alert. Of a playbook that only a title led to there are none: a title holds what others
-/// write, the name of a file or the subject of a mail.
+/// The rules that may clear this alert. Of a playbook that a title or a technique led to there are none: others write both,
+/// the name of a file, the subject of a mail, a command line.
 pub(super) fn rules<'a>(playbook: &'a Playbook, alert: &Alert) -> &'a [BenignForm] {
     match playbook.matches.fits(alert) {
-        Some(fit) if fit.by == MatchedBy::Title => &[],
+        Some(fit) if matches!(fit.by, MatchedBy::Title | MatchedBy::Shown) => &[],
         _ => &playbook.benign,
     }
 }

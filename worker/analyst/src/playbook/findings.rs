@@ -79,11 +79,11 @@ pub(super) fn make(playbook: &Playbook, facts: &Facts, scope: &mut Scope) -> Mad
     let mut made = Made::default();
     for form in &playbook.findings {
         match one(form, facts, scope) {
-            Ok(drafts) if drafts.is_empty() => {}
-            Ok(drafts) => {
+            Ok((drafts, _)) if drafts.is_empty() => {}
+            Ok((drafts, techniques)) => {
                 made.drafts.extend(drafts);
                 made.ids.push(form.id.get_ref().clone());
-                add_techniques(&mut made.techniques, &form.techniques);
+                add_techniques(&mut made.techniques, &techniques);
                 scope.set(FINDINGS, Value::from(made.ids.clone()));
             }
             Err(broken) => made.problems.push(format!(
@@ -96,10 +96,16 @@ pub(super) fn make(playbook: &Playbook, facts: &Facts, scope: &mut Scope) -> Mad
     made
 }
 
-fn one(form: &FindingForm, facts: &Facts, scope: &Scope) -> Result<Vec<FindingDraft>, Broken> {
+/// The findings of a rule, and the techniques that they show.
+fn one(
+    form: &FindingForm,
+    facts: &Facts,
+    scope: &Scope,
+) -> Result<(Vec<FindingDraft>, Vec<String>), Broken> {
     let for_each = form.for_each.as_ref().map(|list| list.get_ref().as_str());
     let when = form.when.as_ref().map(|when| when.get_ref().as_str());
     let mut drafts: Vec<FindingDraft> = Vec::new();
+    let mut techniques = Vec::new();
     for item in scope.items(for_each)? {
         if drafts.len() >= form.most {
             break;
@@ -118,6 +124,7 @@ fn one(form: &FindingForm, facts: &Facts, scope: &Scope) -> Result<Vec<FindingDr
         }
         let claim = scope.line(form.claim.get_ref())?;
         add_subject(&claim, facts, &mut quotes);
+        techniques.extend(scope.lines(form.techniques.iter().map(Text::get_ref))?);
         if drafts.iter().all(|draft| draft.claim != claim) {
             drafts.push(FindingDraft {
                 claim,
@@ -126,7 +133,7 @@ fn one(form: &FindingForm, facts: &Facts, scope: &Scope) -> Result<Vec<FindingDr
             });
         }
     }
-    Ok(drafts)
+    Ok((drafts, techniques))
 }
 
 /// A claim that names the alert's subject also cites where the alert does.
@@ -142,9 +149,9 @@ fn add_subject(claim: &str, facts: &Facts, quotes: &mut Vec<QuoteDraft>) {
 }
 
 /// Adds techniques written `T1496 Resource Hijacking`, each once.
-pub(super) fn add_techniques(techniques: &mut Vec<Technique>, texts: &[Text]) {
+pub(super) fn add_techniques(techniques: &mut Vec<Technique>, texts: &[String]) {
     for text in texts {
-        let text = text.get_ref().trim();
+        let text = text.trim();
         let (id, name) = text.split_once(' ').unwrap_or((text, ""));
         if techniques.iter().all(|known| known.id != id) {
             techniques.push(Technique {

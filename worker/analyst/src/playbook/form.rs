@@ -4,10 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use nightshift_alert::feed::BUILT_IN;
 use nightshift_alert::{Alert, IndicatorKind, Severity};
 use nightshift_engine::{ActionTemplate, Leaning, Reason, Stance, Verdict, type_matches};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
+
+use super::patterns;
 
 /// A text with its place in the file.
 pub(super) type Text = Spanned<String>;
@@ -48,7 +51,8 @@ pub struct Playbook {
     pub(super) actions: Vec<Spanned<ActionTemplate>>,
 }
 
-/// Which alerts a playbook is for. What is empty matches everything; all that is given must match, `types` or `titles`.
+/// Which alerts a playbook is for. What is empty matches everything; all that is given must match, one of `types`, `titles`
+/// and `shows`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Match {
@@ -61,6 +65,9 @@ pub struct Match {
     /// Globs over titles, for feeds whose types say little.
     #[serde(default)]
     pub titles: Vec<Spanned<String>>,
+    /// Globs over techniques that the alert's typed fields show (`T1003*`), whatever its type and title say.
+    #[serde(default)]
+    pub shows: Vec<Spanned<String>>,
     /// Least severity as sent.
     #[serde(default)]
     pub severity_at_least: Option<Severity>,
@@ -77,6 +84,8 @@ pub enum MatchedBy {
     Anything,
     /// The title.
     Title,
+    /// A technique that its typed fields show.
+    Shown,
     /// The finding type.
     Type,
 }
@@ -86,6 +95,8 @@ pub enum MatchedBy {
 pub struct Fit<'a> {
     /// By what.
     pub by: MatchedBy,
+    /// How much that counts.
+    rank: u8,
     /// How many characters of it the glob spells out, and one more where the feed is asked for by name.
     pub spelled: usize,
     /// The glob that spells out most; none where the playbook asks for no type and no title.
@@ -95,7 +106,7 @@ pub struct Fit<'a> {
 impl Fit<'_> {
     /// Whether this is the closer match; of two that are alike neither is.
     pub(super) fn is_closer_than(&self, other: &Self) -> bool {
-        (self.by, self.spelled) > (other.by, other.spelled)
+        (self.rank, self.spelled) > (other.rank, other.spelled)
     }
 }
 
@@ -118,9 +129,11 @@ impl Match {
             return None;
         }
         let feed = usize::from(!self.feeds.is_empty());
-        if self.types.is_empty() && self.titles.is_empty() {
+        let is_built_in = BUILT_IN.contains(&alert.feed.as_str());
+        if self.types.is_empty() && self.titles.is_empty() && self.shows.is_empty() {
             return Some(Fit {
                 by: MatchedBy::Anything,
+                rank: MatchedBy::Anything.rank(is_built_in),
                 spelled: feed,
                 glob: None,
             });
@@ -128,12 +141,40 @@ impl Match {
         let best = |by, globs, value| {
             closest(globs, value).map(|(spelled, glob)| Fit {
                 by,
+                rank: MatchedBy::rank(by, is_built_in),
                 spelled: feed + spelled,
                 glob: Some(glob),
             })
         };
-        best(MatchedBy::Type, &self.types, &alert.kind)
-            .or_else(|| best(MatchedBy::Title, &self.titles, &alert.title))
+        let by_name = best(MatchedBy::Type, &self.types, &alert.kind)
+            .or_else(|| best(MatchedBy::Title, &self.titles, &alert.title));
+        if self.shows.is_empty() {
+            return by_name;
+        }
+        let shown = patterns::shown(alert).into_iter();
+        shown
+            .filter_map(|one| best(MatchedBy::Shown, &self.shows, one.technique))
+            .chain(by_name)
+            .reduce(|best, next| {
+                if next.is_closer_than(&best) {
+                    next
+                } else {
+                    best
+                }
+            })
+    }
+}
+
+impl MatchedBy {
+    /// How much it counts. The types of products are well known; in a feed of one's own, a type is the name that somebody
+    /// gave a rule, and what the fields show counts more.
+    const fn rank(self, feed_is_built_in: bool) -> u8 {
+        match (self, feed_is_built_in) {
+            (Self::Anything, _) => 0,
+            (Self::Title, _) => 1,
+            (Self::Shown, true) | (Self::Type, false) => 2,
+            (Self::Shown, false) | (Self::Type, true) => 3,
+        }
     }
 }
 
@@ -286,6 +327,9 @@ pub(super) struct VerdictForm {
     /// Ids of the catalogue; `id if expression` advises it only where the expression holds.
     #[serde(default)]
     pub(super) actions: Vec<Text>,
+    /// An expression that gives ids of the catalogue, advised before `actions`.
+    #[serde(default)]
+    pub(super) advises: Option<Text>,
     /// Values that the actions are about: a list of values of the alert.
     #[serde(default)]
     pub(super) about: Option<Text>,

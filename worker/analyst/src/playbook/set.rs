@@ -11,7 +11,7 @@ use super::form::{Fit, Playbook, StepForm, Text};
 use super::plan::plan;
 
 /// The playbooks that are compiled in, by file name. The generic one is the last resort for every alert.
-pub(super) const SHIPPED: [(&str, &str); 16] = [
+pub(super) const SHIPPED: [(&str, &str); 17] = [
     (
         "crypto-mining.toml",
         include_str!("../../playbooks/crypto-mining.toml"),
@@ -65,6 +65,10 @@ pub(super) const SHIPPED: [(&str, &str); 16] = [
     (
         "unreadable-message.toml",
         include_str!("../../playbooks/unreadable-message.toml"),
+    ),
+    (
+        "known-technique.toml",
+        include_str!("../../playbooks/known-technique.toml"),
     ),
     ("generic.toml", include_str!("../../playbooks/generic.toml")),
 ];

@@ -10,6 +10,7 @@ mod command_and_control;
 mod credential_exfiltration;
 mod crypto_mining;
 pub(super) mod drive;
+mod endpoint;
 mod explained;
 mod hostile;
 mod iam_discovery;

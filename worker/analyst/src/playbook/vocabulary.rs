@@ -18,6 +18,7 @@ use super::calls::MAX_CALLS;
 use super::deeds;
 use super::facts::{FACTS, Facts};
 use super::findings::FINDINGS;
+use super::patterns;
 use super::whole::{partial, unasked, whole};
 
 /// Most entries that one function gives.
@@ -27,8 +28,10 @@ const MAX_ENTRIES: usize = 256;
 const MAX_ANSWERED: usize = 200 * MAX_CALLS;
 
 /// The functions, with which argument names a step or a finding (for the check).
-pub(super) const FUNCTIONS: [&str; 15] = [
+pub(super) const FUNCTIONS: [&str; 17] = [
     "indicators",
+    "details",
+    "patterns",
     "each",
     "answered",
     "whole",
@@ -53,6 +56,8 @@ pub(super) const NEEDS_RESULTS: [&str; 8] = [
 /// Adds the functions and filters.
 pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_function("indicators", indicators);
+    environment.add_function("details", details);
+    environment.add_function("patterns", patterns);
     environment.add_function("each", each);
     environment.add_function("answered", answered);
     environment.add_function("whole", whole);
@@ -70,6 +75,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("beyond", entries::beyond);
     environment.add_filter("with_asked", entries::with_asked);
     environment.add_filter("free_of", entries::free_of);
+    environment.add_filter("flat", entries::flat);
     environment.add_filter("named", entries::named);
     environment.add_filter("mentioning", entries::mentioning);
     environment.add_filter("short", short);
@@ -142,6 +148,41 @@ fn indicators(
                 Value::from_pairs(fields.chain([("at", Value::from(at))]))
             });
         list.collect()
+    })
+}
+
+/// `details(types)`: details of the alert, each `{type, value, about, at}`.
+fn details(state: &State<'_, '_>, types: Option<Value>) -> Result<Value, Error> {
+    let types = words(types.as_ref())?;
+    with_facts(state, |facts| {
+        let all = facts.source().map_or(&[][..], |alert| &alert.details);
+        let wanted = |kind: &str| {
+            types
+                .as_ref()
+                .is_none_or(|all| all.iter().any(|one| one == kind))
+        };
+        let list: Vec<Json> = (0..)
+            .zip(all)
+            .filter(|(_, detail)| wanted(detail.kind.as_str()))
+            .map(|(index, detail): (usize, _)| {
+                json!({
+                    "type": detail.kind,
+                    "value": detail.value,
+                    "about": detail.about,
+                    "at": format!("E0:/details/{index}/value"),
+                })
+            })
+            .collect();
+        Value::from(Serde(list))
+    })
+}
+
+/// `patterns()`: the techniques that the typed fields of the alert show, strong ones first; each `{id, technique, strong,
+/// says, decides, actions, value, places}`.
+fn patterns(state: &State<'_, '_>) -> Result<Value, Error> {
+    with_facts(state, |facts| {
+        let shown = facts.source().map(patterns::shown);
+        Value::from(Serde(shown.unwrap_or_default()))
     })
 }
 

@@ -74,6 +74,7 @@ pub(super) fn expressions(playbook: &Playbook, report: &mut Report<'_>) {
         check.option(&finding.when, Sort::Expression, has_item);
         check.text(&finding.claim, Sort::Template, has_item);
         check.all(&finding.cite, has_item);
+        check.all(&finding.techniques, has_item);
     }
     for rule in &playbook.benign {
         let has_item = rule.for_each.is_some();
@@ -103,6 +104,7 @@ impl Check<'_, '_> {
     fn verdict(&mut self, rule: &VerdictForm) {
         self.option(&rule.when, Sort::Expression, false);
         self.option(&rule.about, Sort::List, false);
+        self.option(&rule.advises, Sort::List, false);
         for text in &rule.actions {
             if let (_, Some(when)) = action_parts(text.get_ref()) {
                 let when = Spanned::new(text.span(), when.to_owned());

@@ -27,12 +27,14 @@ pub(super) fn shape(playbook: &Playbook, report: &mut Report<'_>) {
         }
         techniques(&finding.techniques, report);
     }
-    let by_title = playbook.matches.types.is_empty() && !playbook.matches.titles.is_empty();
+    let matches = &playbook.matches;
+    let by_title =
+        matches.types.is_empty() && !(matches.titles.is_empty() && matches.shows.is_empty());
     for rule in &playbook.benign {
         if by_title {
             report.error(
                 rule.when.span().start,
-                "a title clears nothing, for others may have written it: give [match] `types`",
+                "a title or a command clears nothing, for others may have written it: give [match] `types`",
             );
         }
         for glob in &rule.covers {
@@ -67,6 +69,7 @@ fn globs(playbook: &Playbook, report: &mut Report<'_>) {
         .types
         .iter()
         .chain(&playbook.matches.titles)
+        .chain(&playbook.matches.shows)
     {
         is_glob(glob, report);
     }
@@ -122,6 +125,10 @@ fn dependencies(playbook: &Playbook, report: &mut Report<'_>) {
 
 fn techniques(all: &[Text], report: &mut Report<'_>) {
     for text in all {
+        // One that is filled in is known only then.
+        if text.get_ref().starts_with("{{") {
+            continue;
+        }
         let id = text.get_ref().split(' ').next().unwrap_or_default();
         let digits = id.strip_prefix('T').unwrap_or_default();
         let is_id = digits.len() >= 4 && digits.chars().all(|c| c.is_ascii_digit() || c == '.');

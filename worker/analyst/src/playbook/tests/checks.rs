@@ -171,5 +171,5 @@ fn rules_that_never_hold_or_are_missing() {
         "name = \"p\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntitles = [\"*travel*\"]\n{benign}{END}"
     );
     let problems = check("p.toml", &titled, &[], &[]);
-    insta::assert_snapshot!(problems[0], @"p.toml:9:8: error: a title clears nothing, for others may have written it: give [match] `types`");
+    insta::assert_snapshot!(problems[0], @"p.toml:9:8: error: a title or a command clears nothing, for others may have written it: give [match] `types`");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
+use nightshift_alert::{Alert, Detail, DetailKind, Indicator, IndicatorKind, Role};
 use nightshift_engine::{Leaning, ToolError, Verdict};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const SOURCE: &str = "198.51.100.23";
 const HOST: &str = "i-0a1b2c3d4e5f60718";
 
 /// Types of findings, one for each playbook that searches an audit log.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     "CustomApi:IAMUser/OddCall",
     "UnauthorizedAccess:EC2/MaliciousIPCaller.Custom",
     "CryptoCurrency:EC2/BitcoinTool.B",
@@ -26,7 +26,11 @@ const KINDS: [&str; 11] = [
     "Discovery:Kubernetes/MaliciousIPCaller.Custom",
     "AttackSequence:IAM/CompromisedCredentials",
     "UnauthorizedAccess:IAMUser/InstanceCredentialExfiltration.OutsideAWS",
+    COMMAND,
 ];
+
+/// The type of one that shows a technique by its command alone.
+const COMMAND: &str = "CustomEdr:Host/Command";
 
 /// A user with a key at an address, and a machine: something for each playbook to look up.
 fn alert(kind: &str) -> Alert {
@@ -35,6 +39,13 @@ fn alert(kind: &str) -> Alert {
     let host = Indicator::new(IndicatorKind::Instance, HOST, Role::Target);
     alert.indicators.push(host);
     alert.indicators.sort();
+    if kind == COMMAND {
+        alert.details = vec![Detail {
+            kind: DetailKind::CommandLine,
+            value: "net user helper /add".to_owned(),
+            about: None,
+        }];
+    }
     alert
 }
 

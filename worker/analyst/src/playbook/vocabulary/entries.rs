@@ -96,6 +96,15 @@ pub(super) fn holds_word(text: &str, wanted: &[String]) -> bool {
     })
 }
 
+/// `lists | flat`: the entries of all these lists, in one.
+pub(super) fn flat(lists: Value) -> Result<Vec<Value>, Error> {
+    let mut all = Vec::new();
+    for list in lists.try_iter()? {
+        all.extend(list.try_iter()?);
+    }
+    Ok(all)
+}
+
 /// `list | named` or `list | named(3)`: the first few, without doubles, and how many more there are.
 pub(super) fn named(list: Value, most: Rest<Value>) -> Result<String, Error> {
     let most = most.first().and_then(Value::as_usize).unwrap_or(4);

@@ -179,9 +179,10 @@ fn why(taken: &Candidate, next: Option<&Candidate>) -> String {
         Some(next) if next.by != taken.by => {
             let _ = write!(
                 text,
-                "; before {} ({}), for a type counts more than a title",
+                "; before {} ({}), for {} counts more",
                 own(&next.name),
-                matched(next)
+                matched(next),
+                what(taken.by)
             );
         }
         Some(next) if next.spelled == taken.spelled => {
@@ -202,16 +203,24 @@ fn why(taken: &Candidate, next: Option<&Candidate>) -> String {
 }
 
 fn matched(one: &Candidate) -> String {
-    let what = match one.by {
-        MatchedBy::Type => "its type",
-        MatchedBy::Title => "its title",
-        MatchedBy::Anything => return "it takes what no other playbook fits".to_owned(),
-    };
+    if one.by == MatchedBy::Anything {
+        return what(one.by).to_owned();
+    }
     format!(
-        "{what} matches {}, {} characters spelt out",
+        "{} matches {}, {} characters spelt out",
+        what(one.by),
         one.glob.as_deref().map(own).unwrap_or_default(),
         one.spelled
     )
+}
+
+const fn what(by: MatchedBy) -> &'static str {
+    match by {
+        MatchedBy::Type => "its type",
+        MatchedBy::Shown => "what its fields show",
+        MatchedBy::Title => "its title",
+        MatchedBy::Anything => "it takes what no other playbook fits",
+    }
 }
 
 fn steps(steps: &[PlannedStep]) -> impl Iterator<Item = String> {

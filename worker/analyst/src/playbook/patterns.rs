@@ -1,0 +1,213 @@
+//! Patterns: which techniques of attackers the typed fields of an alert show.
+//!
+//! The rows stand in `worker/analyst/patterns/*.toml`, each with its source. They read fields that hold what was done (a
+//! command line, a parent process, a permission, a number of requests), never a title or a type, and they only ever speak
+//! for malice: nothing here clears an alert.
+
+mod condition;
+mod plain;
+mod values;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use nightshift_alert::Alert;
+use serde::{Deserialize, Serialize};
+
+use condition::Condition;
+use values::{Field, Values};
+
+/// Most values that one pattern tells.
+const MOST_TOLD: usize = 6;
+
+/// The files, by name.
+pub(super) const FILES: [(&str, &str); 9] = [
+    (
+        "fragments.toml",
+        include_str!("../../patterns/fragments.toml"),
+    ),
+    (
+        "credentials.toml",
+        include_str!("../../patterns/credentials.toml"),
+    ),
+    (
+        "execution.toml",
+        include_str!("../../patterns/execution.toml"),
+    ),
+    (
+        "persistence.toml",
+        include_str!("../../patterns/persistence.toml"),
+    ),
+    ("evasion.toml", include_str!("../../patterns/evasion.toml")),
+    (
+        "movement.toml",
+        include_str!("../../patterns/movement.toml"),
+    ),
+    ("impact.toml", include_str!("../../patterns/impact.toml")),
+    (
+        "identity.toml",
+        include_str!("../../patterns/identity.toml"),
+    ),
+    ("network.toml", include_str!("../../patterns/network.toml")),
+];
+
+/// A file of patterns.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    /// Parts of regular expressions that several rows of all files name as `<name>`.
+    #[serde(default)]
+    fragments: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) pattern: Vec<Pattern>,
+}
+
+/// How much a pattern shows by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Strength {
+    /// The field shows the act of an attacker.
+    Strong,
+    /// Attackers do it, and now and then somebody else.
+    Weak,
+}
+
+/// A technique, and the fields that show it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Pattern {
+    /// Its name among all patterns.
+    pub(super) id: String,
+    /// The technique of ATT&CK: `T1003.001 LSASS Memory`.
+    pub(super) technique: String,
+    pub(super) strength: Strength,
+    /// What the fields show, as the beginning of a sentence that goes on with the value.
+    pub(super) says: String,
+    /// The record or log that decides where the pattern alone does not.
+    pub(super) decides: String,
+    /// Where the pattern comes from.
+    pub(super) source: String,
+    /// Ids of the action catalogue, the most urgent first.
+    pub(super) actions: Vec<String>,
+    /// All must hold.
+    when: Vec<Condition>,
+    /// None may hold.
+    #[serde(default)]
+    unless: Vec<Condition>,
+}
+
+/// A pattern that an alert shows, as playbooks see it.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Shown {
+    pub(super) id: &'static str,
+    pub(super) technique: &'static str,
+    pub(super) strong: bool,
+    pub(super) says: &'static str,
+    pub(super) decides: &'static str,
+    pub(super) source: &'static str,
+    pub(super) actions: &'static [String],
+    /// What shows it.
+    pub(super) value: String,
+    /// The places of all values that show it, `E0:/details/3/value`.
+    pub(super) places: Vec<String>,
+}
+
+static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
+    let files: Vec<File> = FILES
+        .into_iter()
+        .filter_map(|(_, text)| toml::from_str(text).ok())
+        .collect();
+    let fragments: BTreeMap<String, String> = files
+        .iter()
+        .flat_map(|file| file.fragments.clone())
+        .collect();
+    let mut patterns: Vec<Pattern> = files.into_iter().flat_map(|file| file.pattern).collect();
+    for pattern in &mut patterns {
+        for condition in pattern.when.iter_mut().chain(&mut pattern.unless) {
+            condition.fill_in(&fragments);
+        }
+    }
+    patterns
+});
+
+/// All patterns.
+pub(super) fn all() -> &'static [Pattern] {
+    &PATTERNS
+}
+
+/// Returns the patterns that the alert shows, strong ones first.
+pub(super) fn shown(alert: &Alert) -> Vec<Shown> {
+    let values = Values::of(alert);
+    let mut shown: Vec<Shown> = all()
+        .iter()
+        .filter_map(|pattern| pattern.shown_by(&values))
+        .collect();
+    shown.sort_by_key(|one| !one.strong);
+    shown
+}
+
+impl Pattern {
+    fn shown_by(&'static self, values: &Values) -> Option<Shown> {
+        let mut found: Vec<&Field> = Vec::new();
+        for condition in &self.when {
+            let met = condition.met_by(values);
+            if met.is_empty() {
+                return None;
+            }
+            for field in met {
+                if found.iter().all(|known| known.at != field.at) {
+                    found.push(field);
+                }
+            }
+        }
+        if self.unless.iter().any(|one| !one.met_by(values).is_empty()) {
+            return None;
+        }
+        Some(Shown {
+            id: &self.id,
+            technique: &self.technique,
+            strong: self.strength == Strength::Strong,
+            says: &self.says,
+            decides: &self.decides,
+            source: &self.source,
+            actions: &self.actions,
+            value: told(&found),
+            places: found.into_iter().map(|field| field.at.clone()).collect(),
+        })
+    }
+
+    /// Regular expressions of its conditions that cannot be read.
+    #[cfg(test)]
+    pub(super) fn faults(&self) -> Vec<String> {
+        let all = self.when.iter().chain(&self.unless);
+        all.flat_map(Condition::faults).collect()
+    }
+}
+
+/// One value as it is; of several, what each is.
+fn told(found: &[&Field]) -> String {
+    if let [one] = found {
+        return one.written.clone();
+    }
+    let mut told = String::new();
+    let mut before = String::new();
+    for field in found.iter().take(MOST_TOLD) {
+        if !told.is_empty() {
+            told.push_str(", ");
+        }
+        let label = field.label();
+        if label != before {
+            told.push_str(&label);
+            told.push(' ');
+        }
+        told.push_str(&field.written);
+        before = label;
+    }
+    match found.len().saturating_sub(MOST_TOLD) {
+        0 => told,
+        more => format!("{told} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! Conditions of a pattern: a text in a field, a number that is reached, several different values.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
+
+use super::values::{Field, Values};
+
+/// Most memory of one compiled expression.
+const MAX_REGEX_BYTES: usize = 1 << 22;
+
+/// One or several names.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Names {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Names {
+    fn as_slice(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Several(names) => names,
+        }
+    }
+}
+
+/// What must hold of the fields `in`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Condition {
+    /// Names of fields ([`super::values`]).
+    #[serde(rename = "in")]
+    fields: Names,
+    /// Regular expressions, one of which a value must match.
+    #[serde(default)]
+    any: Vec<String>,
+    /// Regular expressions that the same value must not match.
+    #[serde(default)]
+    none: Vec<String>,
+    /// The greatest number among the values is at least this.
+    #[serde(default)]
+    at_least: Option<f64>,
+    /// The greatest number among the values is at most this.
+    #[serde(default)]
+    at_most: Option<f64>,
+    /// So many different values match.
+    #[serde(default)]
+    distinct: Option<usize>,
+    #[serde(skip)]
+    compiled: OnceLock<Compiled>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    any: Option<Regex>,
+    none: Option<Regex>,
+}
+
+impl Condition {
+    /// Puts the named parts into its expressions; a part may name another one.
+    pub(super) fn fill_in(&mut self, fragments: &BTreeMap<String, String>) {
+        for text in self.any.iter_mut().chain(&mut self.none) {
+            for (name, fragment) in fragments.iter().chain(fragments) {
+                *text = text.replace(&format!("<{name}>"), &format!("(?:{fragment})"));
+            }
+        }
+    }
+
+    /// Returns the values by which it holds; none where it does not.
+    pub(super) fn met_by<'a>(&'a self, values: &'a Values) -> Vec<&'a Field> {
+        let mut matching = values
+            .of_names(self.fields.as_slice())
+            .filter(|field| self.matches(field));
+        if self.at_least.is_some() || self.at_most.is_some() {
+            let greatest = matching
+                .filter_map(|field| Some((field.number?, field)))
+                .max_by(|(a, _), (b, _)| a.total_cmp(b));
+            let is_reached = |number: f64| {
+                self.at_least.is_none_or(|least| number >= least)
+                    && self.at_most.is_none_or(|most| number <= most)
+            };
+            let reached = greatest.filter(|(number, _)| is_reached(*number));
+            return reached.into_iter().map(|(_, field)| field).collect();
+        }
+        let Some(wanted) = self.distinct else {
+            return matching.next().into_iter().collect();
+        };
+        let different: BTreeMap<&str, &Field> =
+            matching.map(|field| (field.first_text(), field)).collect();
+        if different.len() < wanted {
+            return Vec::new();
+        }
+        different.into_values().collect()
+    }
+
+    fn matches(&self, field: &Field) -> bool {
+        let compiled = self.compiled.get_or_init(|| self.compile());
+        let holds = |regex: &Regex| field.texts.iter().any(|text| regex.is_match(text));
+        // What cannot be compiled matches nothing; a test holds that there is none.
+        (self.any.is_empty() || compiled.any.as_ref().is_some_and(holds))
+            && !compiled.none.as_ref().is_some_and(holds)
+    }
+
+    fn compile(&self) -> Compiled {
+        Compiled {
+            any: one_of(&self.any),
+            none: one_of(&self.none),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn faults(&self) -> Vec<String> {
+        let mut faults: Vec<String> = [&self.any, &self.none]
+            .into_iter()
+            .flatten()
+            .filter(|text| one_of(std::slice::from_ref(text)).is_none() || names_fragment(text))
+            .cloned()
+            .collect();
+        let names = self.fields.as_slice().iter();
+        faults.extend(names.filter(|name| !Values::knows(name)).cloned());
+        faults
+    }
+}
+
+/// Whether a part is named that no file has.
+#[cfg(test)]
+fn names_fragment(text: &str) -> bool {
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let mut rests = text.split('<').skip(1);
+    rests.any(|rest| rest.split_once('>').is_some_and(|(name, _)| is_name(name)))
+}
+
+fn one_of(expressions: &[String]) -> Option<Regex> {
+    if expressions.is_empty() {
+        return None;
+    }
+    let all: Vec<String> = expressions
+        .iter()
+        .map(|expression| format!("(?:{expression})"))
+        .collect();
+    RegexBuilder::new(&all.join("|"))
+        .size_limit(MAX_REGEX_BYTES)
+        .build()
+        .ok()
+}

@@ -1,0 +1,217 @@
+//! The typed fields of an alert under the names that patterns use.
+
+use nightshift_alert::{Alert, DetailKind, IndicatorKind, Role};
+
+use super::plain;
+
+/// Names for several fields at once.
+const GROUPS: &[(&str, &[&str])] = &[
+    // What was run, or is to be run.
+    (
+        "command",
+        &[
+            "command_line",
+            "decoded_command",
+            "parent_command_line",
+            "persistence",
+            "registry_key",
+        ],
+    ),
+    // The program that ran.
+    ("program", &["executable", "process", "file"]),
+    ("parent", &["parent_process", "parent_executable"]),
+    ("written", &["file_written", "file"]),
+    // How a sign-in, a request for rights or a call came about, in the words of the product.
+    (
+        "sign_in",
+        &[
+            "logon_type",
+            "auth_result",
+            "operation",
+            "action",
+            "error_code",
+            "outcome",
+            "protocol",
+            "trait",
+        ],
+    ),
+    ("called", &["operation", "action", "trait"]),
+    ("count", &["event_count", "alert_count"]),
+    ("account", &["principal", "email"]),
+    ("request", &["http_request", "url"]),
+    ("query", &["dns_query", "remote_domain"]),
+    ("far_end", &["remote_domain", "remote_ip", "url"]),
+];
+
+/// Fields that are no detail and no indicator of that name.
+#[cfg(test)]
+const OWN: [&str; 10] = [
+    "as_written",
+    "executable",
+    "parent_executable",
+    "action",
+    "outcome",
+    "alert_count",
+    "window_secs",
+    "actor",
+    "remote_domain",
+    "remote_ip",
+];
+
+/// A value of an alert.
+#[derive(Debug)]
+pub(super) struct Field {
+    name: &'static str,
+    /// As the alert has it.
+    pub(super) written: String,
+    /// What expressions are matched against.
+    pub(super) texts: Vec<String>,
+    /// The number that it begins with.
+    pub(super) number: Option<f64>,
+    /// Its place, `E0:/details/3/value`.
+    pub(super) at: String,
+}
+
+impl Field {
+    fn new(name: &'static str, value: &str, at: &str) -> Self {
+        Self {
+            name,
+            written: value.to_owned(),
+            texts: plain::texts(name, value),
+            number: plain::number(value),
+            at: at.to_owned(),
+        }
+    }
+
+    /// What people call it.
+    pub(super) fn label(&self) -> String {
+        const LABELS: [(&str, &str); 10] = [
+            ("executable", "command"),
+            ("command_line", "command"),
+            ("parent_executable", "parent"),
+            ("parent_process", "parent"),
+            ("interval_secs", "seconds between"),
+            ("event_count", "count"),
+            ("alert_count", "count"),
+            ("window_secs", "seconds from first to last"),
+            ("remote_domain", "domain"),
+            ("remote_ip", "address"),
+        ];
+        let known = LABELS.iter().find(|(name, _)| *name == self.name);
+        known.map_or_else(
+            || self.name.replace('_', " "),
+            |(_, label)| (*label).to_owned(),
+        )
+    }
+
+    pub(super) fn first_text(&self) -> &str {
+        self.texts.first().map_or("", String::as_str)
+    }
+}
+
+/// All fields of an alert.
+#[derive(Debug)]
+pub(super) struct Values(Vec<Field>);
+
+impl Values {
+    pub(super) fn of(alert: &Alert) -> Self {
+        let mut all = Self(Vec::new());
+        for (index, detail) in alert.details.iter().enumerate() {
+            let at = format!("E0:/details/{index}/value");
+            all.add(detail.kind.as_str(), &detail.value, &at);
+            if detail.kind == DetailKind::CommandLine {
+                all.add("as_written", &detail.value, &at);
+            }
+            if let Some(program) = program_of(detail.kind) {
+                let first = Field::new(program, plain::first_word(&detail.value), &at);
+                all.0.push(Field {
+                    written: detail.value.clone(),
+                    ..first
+                });
+            }
+        }
+        for (index, one) in alert.indicators.iter().enumerate() {
+            let at = format!("E0:/indicators/{index}/value");
+            all.add(one.kind.as_str(), &one.value, &at);
+            let role = match (one.kind, one.role) {
+                (IndicatorKind::Principal | IndicatorKind::Email, Role::Actor) => "actor",
+                (IndicatorKind::Domain, Role::Remote) => "remote_domain",
+                (IndicatorKind::Ip, Role::Remote) => "remote_ip",
+                _ => continue,
+            };
+            all.add(role, &one.value, &at);
+        }
+        if let Some(action) = &alert.action {
+            all.add("action", action, "E0:/action");
+        }
+        if let Some(outcome) = alert.outcome {
+            all.add("outcome", outcome.as_str(), "E0:/outcome");
+        }
+        all.add("alert_count", &alert.count.to_string(), "E0:/count");
+        if let (Some(first), Some(last)) = (alert.times.first_seen, alert.times.last_seen) {
+            let secs = (last - first).num_seconds().max(0);
+            all.add("window_secs", &secs.to_string(), "E0:/times/last_seen");
+        }
+        all.join_programs();
+        all
+    }
+
+    fn add(&mut self, name: &'static str, written: &str, at: &str) {
+        if !written.is_empty() {
+            self.0.push(Field::new(name, written, at));
+        }
+    }
+
+    /// Some products give the program and its arguments apart.
+    fn join_programs(&mut self) {
+        let programs: Vec<String> = self
+            .named("process")
+            .take(2)
+            .map(|field| field.first_text().to_owned())
+            .collect();
+        let commands = self
+            .0
+            .iter_mut()
+            .filter(|field| field.name == "command_line");
+        for command in commands {
+            for program in &programs {
+                let base = program.rsplit('/').next().unwrap_or(program);
+                if !command.first_text().contains(base) {
+                    let joined = format!("{program} {}", command.first_text());
+                    command.texts.push(joined);
+                }
+            }
+        }
+    }
+
+    fn named<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Field> {
+        self.0.iter().filter(move |field| field.name == name)
+    }
+
+    /// Returns the fields of these names, in the order of the names.
+    pub(super) fn of_names<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = &'a Field> {
+        let members = names.iter().flat_map(|name| {
+            let group = GROUPS.iter().find(|(group, _)| group == name);
+            let all = group.map_or(&[][..], |(_, all)| all).iter().copied();
+            all.chain(group.is_none().then_some(name.as_str()))
+        });
+        members.flat_map(|name| self.named(name))
+    }
+
+    /// Whether there is such a field.
+    #[cfg(test)]
+    pub(super) fn knows(name: &str) -> bool {
+        let is_group = GROUPS.iter().any(|(group, _)| *group == name);
+        let is_indicator = IndicatorKind::ALL.iter().any(|kind| kind.as_str() == name);
+        is_group || is_indicator || OWN.contains(&name) || DetailKind::parse(name).is_some()
+    }
+}
+
+/// The name of the program at the front of such a command line.
+const fn program_of(kind: DetailKind) -> Option<&'static str> {
+    match kind {
+        DetailKind::CommandLine => Some("executable"),
+        DetailKind::ParentCommandLine => Some("parent_executable"),
+        _ => None,
+    }
+}
