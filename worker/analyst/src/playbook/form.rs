@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use nightshift_alert::feed::BUILT_IN;
-use nightshift_alert::{Alert, IndicatorKind, Severity};
+use nightshift_alert::{Alert, DetailKind, IndicatorKind, Severity};
 use nightshift_engine::{ActionTemplate, Leaning, Reason, Stance, Verdict, type_matches};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -51,8 +51,8 @@ pub struct Playbook {
     pub(super) actions: Vec<Spanned<ActionTemplate>>,
 }
 
-/// Which alerts a playbook is for. What is empty matches everything; all that is given must match, one of `types`, `titles`
-/// and `shows`.
+/// Which alerts a playbook is for. What is empty matches everything; all that is given must match, one of `types`, `titles`,
+/// `shows` and `operations`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Match {
@@ -68,6 +68,10 @@ pub struct Match {
     /// Globs over techniques that the alert's typed fields show (`T1003*`), whatever its type and title say.
     #[serde(default)]
     pub shows: Vec<Spanned<String>>,
+    /// Globs over operations as the platform's API calls them, without their service (`StopLogging`). All operations that
+    /// the alert names must match one.
+    #[serde(default)]
+    pub operations: Vec<Spanned<String>>,
     /// Least severity as sent.
     #[serde(default)]
     pub severity_at_least: Option<Severity>,
@@ -80,14 +84,18 @@ pub struct Match {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchedBy {
-    /// It asks for no type and no title.
+    /// It asks for no type, title, operation or class.
     Anything,
     /// The title.
     Title,
+    /// The class alone.
+    Class,
     /// A technique that its typed fields show.
     Shown,
     /// The finding type.
     Type,
+    /// What was done, by the name of the operation.
+    Operation,
 }
 
 /// How a playbook matched an alert.
@@ -99,7 +107,7 @@ pub struct Fit<'a> {
     rank: u8,
     /// How many characters of it the glob spells out, and one more where the feed is asked for by name.
     pub spelled: usize,
-    /// The glob that spells out most; none where the playbook asks for no type and no title.
+    /// The glob that spells out most; none where the playbook asks for a class or for nothing.
     pub glob: Option<&'a str>,
 }
 
@@ -111,8 +119,8 @@ impl Fit<'_> {
 }
 
 impl Match {
-    /// How closely it fits the alert; none where it does not match. A type outranks a title, which is free text of the
-    /// feed.
+    /// How closely it fits the alert; none where it does not match. A title, which is free text of the feed, counts least;
+    /// what was done counts most.
     #[must_use]
     pub fn fits(&self, alert: &Alert) -> Option<Fit<'_>> {
         let same = |list: &[Text], value: &str| {
@@ -130,30 +138,38 @@ impl Match {
         }
         let feed = usize::from(!self.feeds.is_empty());
         let is_built_in = BUILT_IN.contains(&alert.feed.as_str());
-        if self.types.is_empty() && self.titles.is_empty() && self.shows.is_empty() {
+        if !self.asks_for_a_name() {
+            let by = if self.class.is_empty() {
+                MatchedBy::Anything
+            } else {
+                MatchedBy::Class
+            };
             return Some(Fit {
-                by: MatchedBy::Anything,
-                rank: MatchedBy::Anything.rank(is_built_in),
+                by,
+                rank: by.rank(is_built_in),
                 spelled: feed,
                 glob: None,
             });
         }
-        let best = |by, globs, value| {
-            closest(globs, value).map(|(spelled, glob)| Fit {
-                by,
-                rank: MatchedBy::rank(by, is_built_in),
-                spelled: feed + spelled,
-                glob: Some(glob),
-            })
+        let fit = |by: MatchedBy, (spelled, glob)| Fit {
+            by,
+            rank: by.rank(is_built_in),
+            spelled: feed + spelled,
+            glob: Some(glob),
         };
+        let best = |by, globs, value| closest(globs, value).map(|found| fit(by, found));
+        let by_operation = closest_to_all(&self.operations, &operations(alert))
+            .map(|found| fit(MatchedBy::Operation, found));
         let by_name = best(MatchedBy::Type, &self.types, &alert.kind)
             .or_else(|| best(MatchedBy::Title, &self.titles, &alert.title));
-        if self.shows.is_empty() {
-            return by_name;
-        }
-        let shown = patterns::shown(alert).into_iter();
+        let shown = match self.shows.is_empty() {
+            true => Vec::new(),
+            false => patterns::shown(alert),
+        };
         shown
+            .into_iter()
             .filter_map(|one| best(MatchedBy::Shown, &self.shows, one.technique))
+            .chain(by_operation)
             .chain(by_name)
             .reduce(|best, next| {
                 if next.is_closer_than(&best) {
@@ -162,6 +178,13 @@ impl Match {
                     best
                 }
             })
+    }
+
+    /// Whether it asks for more than a feed, a class and a severity.
+    fn asks_for_a_name(&self) -> bool {
+        [&self.types, &self.titles, &self.shows, &self.operations]
+            .iter()
+            .any(|globs| !globs.is_empty())
     }
 }
 
@@ -172,10 +195,30 @@ impl MatchedBy {
         match (self, feed_is_built_in) {
             (Self::Anything, _) => 0,
             (Self::Title, _) => 1,
-            (Self::Shown, true) | (Self::Type, false) => 2,
-            (Self::Shown, false) | (Self::Type, true) => 3,
+            (Self::Class, _) => 2,
+            (Self::Shown, true) | (Self::Type, false) => 3,
+            (Self::Shown, false) | (Self::Type, true) => 4,
+            (Self::Operation, _) => 5,
         }
     }
+}
+
+/// The operations that an alert names, without their services: `cloudtrail.amazonaws.com StopLogging` is `StopLogging`.
+fn operations(alert: &Alert) -> Vec<&str> {
+    let mut named: Vec<&str> = alert.details_of(DetailKind::Operation).collect();
+    if named.is_empty() {
+        named.extend(alert.action.as_deref());
+    }
+    named
+        .into_iter()
+        .filter_map(|name| name.rsplit([' ', ':']).next())
+        .collect()
+}
+
+/// The closest match of any value, where each has one.
+fn closest_to_all<'a>(globs: &'a [Spanned<String>], values: &[&str]) -> Option<(usize, &'a str)> {
+    let found: Option<Vec<_>> = values.iter().map(|value| closest(globs, value)).collect();
+    found?.into_iter().max_by_key(|(spelled, _)| *spelled)
 }
 
 /// The glob that matches and spells out most characters, the first of several alike.

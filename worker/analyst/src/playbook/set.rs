@@ -11,7 +11,7 @@ use super::form::{Fit, Playbook, StepForm, Text};
 use super::plan::plan;
 
 /// The playbooks that are compiled in, by file name. The generic one is the last resort for every alert.
-pub(super) const SHIPPED: [(&str, &str); 17] = [
+pub(super) const SHIPPED: [(&str, &str); 26] = [
     (
         "crypto-mining.toml",
         include_str!("../../playbooks/crypto-mining.toml"),
@@ -60,6 +60,39 @@ pub(super) const SHIPPED: [(&str, &str); 17] = [
     (
         "impossible-travel.toml",
         include_str!("../../playbooks/impossible-travel.toml"),
+    ),
+    (
+        "logging-disabled.toml",
+        include_str!("../../playbooks/logging-disabled.toml"),
+    ),
+    (
+        "root-use.toml",
+        include_str!("../../playbooks/root-use.toml"),
+    ),
+    (
+        "password-policy.toml",
+        include_str!("../../playbooks/password-policy.toml"),
+    ),
+    (
+        "metadata-dns-rebind.toml",
+        include_str!("../../playbooks/metadata-dns-rebind.toml"),
+    ),
+    (
+        "data-destruction.toml",
+        include_str!("../../playbooks/data-destruction.toml"),
+    ),
+    (
+        "ai-abuse.toml",
+        include_str!("../../playbooks/ai-abuse.toml"),
+    ),
+    ("posture.toml", include_str!("../../playbooks/posture.toml")),
+    (
+        "vulnerability.toml",
+        include_str!("../../playbooks/vulnerability.toml"),
+    ),
+    (
+        "sensitive-data.toml",
+        include_str!("../../playbooks/sensitive-data.toml"),
     ),
     ("canary.toml", include_str!("../../playbooks/canary.toml")),
     (

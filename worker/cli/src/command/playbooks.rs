@@ -57,6 +57,15 @@ fn types(playbook: &Playbook) -> String {
         .map(|glob| glob.get_ref().clone())
         .collect();
     match all.len() {
+        0 if !playbook.matches.class.is_empty() => {
+            let classes: Vec<_> = playbook
+                .matches
+                .class
+                .iter()
+                .map(|class| class.get_ref().as_str())
+                .collect();
+            format!("findings of class {}", classes.join(", "))
+        }
         0 => "every alert that no other playbook fits".to_owned(),
         1..=4 => all.join("\n"),
         more => format!(

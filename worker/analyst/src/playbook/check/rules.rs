@@ -70,6 +70,7 @@ fn globs(playbook: &Playbook, report: &mut Report<'_>) {
         .iter()
         .chain(&playbook.matches.titles)
         .chain(&playbook.matches.shows)
+        .chain(&playbook.matches.operations)
     {
         is_glob(glob, report);
     }

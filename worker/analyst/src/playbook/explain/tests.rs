@@ -69,7 +69,7 @@ fn a_step_is_held_back_with_its_condition_in_its_authors_words() {
     let made = of(&made_for("guardduty-ssh-brute-force"), &ALL);
     let held = made.held_back.first().unwrap();
     assert_eq!(held.step.id, "after");
-    insta::assert_snapshot!(held.when, @"finding('got_in') or finding('told_success') or finding('session') or outward");
+    insta::assert_snapshot!(held.when, @"finding('got_in') or finding('told_entry') or finding('told_success') or finding('session') or outward");
     let calls: Vec<_> = held
         .step
         .calls

@@ -7,6 +7,11 @@ pub(in crate::playbook) fn sample(name: &str) -> Alert {
     first(&format!("alerts/{name}"))
 }
 
+/// The first alert of a finding with fields that few have.
+pub(super) fn finding(name: &str) -> Alert {
+    first(&format!("findings/{name}"))
+}
+
 /// The first alert of a finding that was made for one playbook.
 pub(in crate::playbook) fn made_for(name: &str) -> Alert {
     first(&format!("playbooks/{name}"))

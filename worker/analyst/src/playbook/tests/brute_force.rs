@@ -53,6 +53,7 @@ fn a_success_that_google_counted_is_a_true_positive() {
     let ran = World::with(&DEFAULT, quiet).run(made_for("scc-brute-force-ssh"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
+    For [E0] By the feed, a sign-in from 203.0.113.201 succeeded
     For [E0] By the feed, sign-ins as admin succeeded (SUCCESS)
     For [E0] By the feed, sign-ins as root failed (FAIL)
     ");

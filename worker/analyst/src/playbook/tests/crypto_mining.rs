@@ -25,6 +25,7 @@ fn the_scc_sample_is_a_true_positive_with_the_default_tools() {
     For [E0] Mining software runs on web-server-prod-01: /tmp/.xmrig/xmrig
     For [E4 E0] pool.minexmr.com, a far end of web-server-prod-01, is on watch list mining-pools as mining pool (entry minexmr.com)
     For [E0] A command line or script on web-server-prod-01 is that of a miner: /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u …
+    For [E0] A scanner found mining software on web-server-prod-01: xmrig cryptocurrency miner
     For [E0] The proceeds go to the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
     ");
     insta::assert_snapshot!(ran.conclusion.coverage.missing.join("\n"), @r#"
@@ -34,7 +35,7 @@ fn the_scc_sample_is_a_true_positive_with_the_default_tools() {
     Cloud Audit Logs not searched: no [[tool]] of kind log_search.gcp_audit is configured
     "#);
     insta::assert_snapshot!(ran.steps(), @"
-    process Some(Met): The alert tells of /tmp/.xmrig/xmrig, xmrig, /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u … and 5 more.
+    process Some(Met): The alert tells of /tmp/.xmrig/xmrig, xmrig, /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u … and 6 more.
     lists Some(Met): 10 look-ups, 2 rows.
     facts Some(Met): 5 look-ups, answered.
     ");
@@ -147,6 +148,7 @@ fn traffic_to_a_listed_pool_asks_who_else_talks_to_it() {
     For [E0] Mining software runs on web-server-prod-01: /tmp/.xmrig/xmrig
     For [E3 E0] 195.123.245.89, a far end of web-server-prod-01, is on watch list bad as malicious (entry 195.123.245.0/24)
     For [E0] A command line or script on web-server-prod-01 is that of a miner: /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u …
+    For [E0] A scanner found mining software on web-server-prod-01: xmrig cryptocurrency miner
     For [E24] The flow logs hold traffic of 10.0.0.5 with the listed 195.123.245.89, port 4444, at 2025-11-08T05:30:00Z
     For [E0] The proceeds go to the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
     Against [E23] The flow logs that were searched hold no traffic with 185.220.101.42the ip 185.220.101.42 does not stand in what it cites

@@ -55,7 +55,7 @@ fn the_closest_glob_wins_and_the_generic_playbook_takes_the_rest() {
         of("UnauthorizedAccess:IAMUser/ConsoleLoginSuccess.B"),
         "impossible-travel"
     );
-    assert_eq!(of("Policy:IAMUser/RootCredentialUsage"), "generic");
+    assert_eq!(of("CustomApi:IAMUser/OddCall"), "generic");
     let mut titled = dns("Recon:EC2/X", "a.example");
     "Impossible travel, impossible sign-in and impossible travel".clone_into(&mut titled.title);
     assert_eq!(set.find(&titled).name, "recon");
@@ -112,7 +112,7 @@ const WANTED: &[(&str, &str)] = &[
     ("impossible-travel", "Persistence: New Geography"),
     ("s3-exposure", "Policy:S3/BucketAnonymousAccessGranted"),
     ("s3-exposure", "Exfiltration:S3/AnomalousBehavior"),
-    ("s3-exposure", "Impact:S3/AnomalousBehavior.Delete"),
+    ("data-destruction", "Impact:S3/AnomalousBehavior.Delete"),
     ("s3-exposure", "Discovery:S3/TorIPCaller"),
     ("s3-exposure", "Stealth:S3/ServerAccessLoggingDisabled"),
     (
@@ -136,7 +136,7 @@ const WANTED: &[(&str, &str)] = &[
         "brute-force",
         "CredentialAccess:RDS/TorIPCaller.FailedLogin",
     ),
-    ("brute-force", "Discovery:RDS/MaliciousIPCaller"),
+    ("recon", "Discovery:RDS/MaliciousIPCaller"),
     ("recon", "Impact:EC2/PortSweep"),
     (
         "kubernetes-access",

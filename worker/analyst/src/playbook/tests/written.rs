@@ -14,7 +14,13 @@ const SOURCE: &str = "198.51.100.23";
 const HOST: &str = "i-0a1b2c3d4e5f60718";
 
 /// Types of findings, one for each playbook that searches an audit log.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 18] = [
+    "Stealth:IAMUser/CloudTrailLoggingDisabled",
+    "Stealth:IAMUser/PasswordPolicyChange",
+    "Policy:IAMUser/RootCredentialUsage",
+    "UnauthorizedAccess:EC2/MetadataDNSRebind",
+    "Impact:S3/AnomalousBehavior.Delete",
+    "Impact:IAMUser/CostHarvesting",
     "CustomApi:IAMUser/OddCall",
     "UnauthorizedAccess:EC2/MaliciousIPCaller.Custom",
     "CryptoCurrency:EC2/BitcoinTool.B",

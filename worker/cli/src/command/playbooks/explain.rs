@@ -203,8 +203,9 @@ fn why(taken: &Candidate, next: Option<&Candidate>) -> String {
 }
 
 fn matched(one: &Candidate) -> String {
-    if one.by == MatchedBy::Anything {
-        return what(one.by).to_owned();
+    match one.by {
+        MatchedBy::Anything | MatchedBy::Class => return what(one.by).to_owned(),
+        _ => {}
     }
     format!(
         "{} matches {}, {} characters spelt out",
@@ -216,7 +217,9 @@ fn matched(one: &Candidate) -> String {
 
 const fn what(by: MatchedBy) -> &'static str {
     match by {
+        MatchedBy::Operation => "its operation",
         MatchedBy::Type => "its type",
+        MatchedBy::Class => "it takes findings of this class",
         MatchedBy::Shown => "what its fields show",
         MatchedBy::Title => "its title",
         MatchedBy::Anything => "it takes what no other playbook fits",
