@@ -45,7 +45,7 @@ fn rights_raised_from_an_unusual_network_are_a_true_positive() {
     For [E16 E0] Rights were raised: AttachUserPolicy on backup-svc by arn:aws:iam::444455556666:user/j.ortega at 2026-03-02T02:31:00Z
     For [E16 E0] A way back in was made: CreateUser on backup-svc by arn:aws:iam::444455556666:user/j.ortega at 2026-03-02T02:31:00Z
     For [E4 E0] The identity register does not know backup-svc, who is named in the grant
-    For [E18] The new rights are in use: GetSecretValue by backup-svc at 2026-03-02T02:50:00Z
+    For [E18 E0] The new rights are in use: GetSecretValue by backup-svc at 2026-03-02T02:50:00Z
     For [E0 E2] 198.51.100.140 is in none of the networks that j.ortega works from (10.0.0.0/8)
     For [E16] CreateRole was tried and refused (AccessDenied) at 2026-03-02T02:31:00Z
     For [E10] No change record covers it
@@ -115,7 +115,7 @@ fn a_deployment_that_raised_nothing_leans_benign() {
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] The alert records AWS_API_CALL AttachUserPolicy by j.ortega from 198.51.100.140, 3 times
     Against [E0 E2] 198.51.100.140 is in a network that j.ortega works from
-    Against [E2 E0] j.ortega is a machine identity (ci) of platform: deployments hand out rights
+    Against [E2] j.ortega is a machine identity (ci) of platform: deployments hand out rights
     Against [E16] The audit log holds no call that is known to raise rights or to make a key, user or role (1 call)
     For [E10] No change record covers it
     ");

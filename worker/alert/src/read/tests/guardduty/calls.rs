@@ -4,9 +4,9 @@ use super::*;
 use crate::Outcome;
 
 const STOPPED: &str =
-    include_str!("../../../../../../tests/fixtures/findings/guardduty-trail-stopped.json");
+    include_str!("../../../../../../tests/fixtures/cases/45-guardduty-trail-stopped-by-alice.json");
 const DENIED: &str =
-    include_str!("../../../../../../tests/fixtures/findings/guardduty-call-denied.json");
+    include_str!("../../../../../../tests/fixtures/cases/46-guardduty-call-that-failed.json");
 
 /// The key of alice, as Security Hub has it.
 fn alice() -> Value {

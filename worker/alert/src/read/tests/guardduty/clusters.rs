@@ -4,7 +4,7 @@ use super::*;
 use crate::{Outcome, PrincipalKind};
 
 const SESSION: &str =
-    include_str!("../../../../../../tests/fixtures/findings/guardduty-eks-session-name.json");
+    include_str!("../../../../../../tests/fixtures/cases/23-guardduty-eks-session-name.json");
 
 fn eks() -> Value {
     json!([{"Type": "AwsEksCluster", "Id": "arn:aws:eks:eu-west-1:111122223333:cluster/field-eks"}])

@@ -4,9 +4,10 @@ use super::*;
 use crate::Outcome;
 
 const THREAT_LIST: &str =
-    include_str!("../../../../../../tests/fixtures/findings/guardduty-ports-and-threat-list.json");
-const DRIVE_BY: &str =
-    include_str!("../../../../../../tests/fixtures/findings/guardduty-drive-by.json");
+    include_str!("../../../../../../tests/fixtures/cases/47-guardduty-ports-and-threat-list.json");
+const DRIVE_BY: &str = include_str!(
+    "../../../../../../tests/fixtures/cases/40-guardduty-type-taken-for-a-secret.json"
+);
 
 /// The instance of those findings; Security Hub tells its network without security groups.
 fn instance() -> Value {

@@ -3,8 +3,9 @@
 use super::*;
 use crate::Outcome;
 
-const PROBE: &str =
-    include_str!("../../../../../../tests/fixtures/findings/guardduty-rds-probe.json");
+const PROBE: &str = include_str!(
+    "../../../../../../tests/fixtures/cases/44-guardduty-rds-probe-without-login.json"
+);
 const BRUTE_FORCE: &str =
     include_str!("../../../../../../tests/fixtures/playbooks/guardduty-rds-brute-force.json");
 

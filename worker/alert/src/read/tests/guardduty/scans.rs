@@ -4,9 +4,9 @@ use super::*;
 use crate::{Class, Severity};
 
 const THREATS: &str =
-    include_str!("../../../../../../tests/fixtures/findings/guardduty-object-scan-threats.json");
+    include_str!("../../../../../../tests/fixtures/cases/01-guardduty-s3-object-scan-result.json");
 const CLEAN: &str =
-    include_str!("../../../../../../tests/fixtures/findings/guardduty-object-scan-clean.json");
+    include_str!("../../../../../../tests/fixtures/cases/01b-guardduty-s3-object-scan-clean.json");
 
 #[test]
 fn a_malicious_object_is_an_alert_with_its_place_and_time() {
