@@ -66,13 +66,17 @@ fn cloud(draft: &mut Draft, node: Node<'_>, main: Option<Node<'_>>) {
         return;
     };
     let owner = main.at("owner").at("account");
-    let lives_in = ["provider", "cloud_partition", "uid"]
+    // An id may be what somebody called a machine: it tells a cloud where nothing else does.
+    let by_id = || provider(main.at("uid")).filter(|_| draft.provider == Provider::Other);
+    let lives_in = ["provider", "cloud_partition"]
         .iter()
         .find_map(|key| provider(main.at(key)))
+        .or_else(by_id)
         .unwrap_or(draft.provider);
     let is_elsewhere = lives_in != draft.provider && draft.provider != Provider::Other;
     draft.provider = lives_in;
-    let owned_by = owner.at("uid").text().or_else(|| subscription(main));
+    let in_id = || subscription(main).filter(|_| lives_in == Provider::Azure);
+    let owned_by = owner.at("uid").text().or_else(in_id);
     if is_elsewhere || owned_by.is_some() {
         draft.account = owned_by;
     }

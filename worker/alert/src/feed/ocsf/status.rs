@@ -130,9 +130,10 @@ fn state(draft: &mut Draft, node: Node<'_>) {
         || node.path("unmapped/muted").is_true();
     draft.state.resolved = status == Some(4)
         || (status == Some(5) && incident)
-        || word.is("Resolved")
-        || node.at("activity_id").count() == Some(3);
-    draft.state.archived = (matches!(status, Some(5 | 6)) && !incident) || word.is("Archived");
+        || ["Resolved", "Closed"].iter().any(|one| word.is(one))
+        || Enumerated::new(node, "activity_name", "activity_id").is(3, "Close");
+    draft.state.archived = (matches!(status, Some(5 | 6)) && !incident)
+        || ["Archived", "Deleted"].iter().any(|one| word.is(one));
     draft.state.passed = draft.class != Class::Threat && passed(node);
 }
 

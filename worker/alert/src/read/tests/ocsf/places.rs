@@ -97,17 +97,20 @@ fn resource_in_another_cloud_has_its_owner_s_account() {
         Role::Target,
         "vm-pay-1"
     ));
-    // The partition or the id tells as well.
+    // The partition tells as well, and the id the subscription.
     finding["resources"][0]["provider"] = Value::Null;
     finding["resources"][0]["cloud_partition"] = json!("AzureCloud");
-    assert_eq!(place(&finding), expected);
-    finding["resources"][0]["cloud_partition"] = Value::Null;
     assert_eq!(place(&finding), expected);
     finding["resources"][0]["owner"] = Value::Null;
     assert_eq!(
         (place(&finding).0, place(&finding).1),
         (expected.0, expected.1)
     );
+    // A name that looks like an id of another cloud moves nothing.
+    finding["resources"][0]["cloud_partition"] = Value::Null;
+    finding["resources"][0]["uid"] = json!("//compute.googleapis.com/projects/p");
+    let told = place(&finding);
+    assert_eq!((told.0, told.1.as_str()), (Provider::Aws, "111122223333"));
     // In the same cloud, too.
     finding["resources"][0] =
         json!({"uid": "arn:aws:s3:::b", "owner": {"account": {"uid": "999988887777"}}});

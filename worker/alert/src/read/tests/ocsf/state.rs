@@ -62,6 +62,8 @@ fn closed_and_muted_findings_are_told() {
     assert!(state(json!({"status_id": 4})).resolved);
     assert!(state(json!({"status": "Resolved", "status_id": 99})).resolved);
     assert!(state(json!({"activity_id": 3})).resolved);
+    assert!(state(json!({"activity_name": "Close"})).resolved);
+    assert!(state(json!({"status_id": 99, "status": "Closed"})).resolved);
     assert!(state(json!({"status_id": 3})).suppressed);
     assert!(state(json!({"status": "Suppressed"})).suppressed);
     assert!(state(json!({"unmapped": {"muted": true}})).suppressed);
