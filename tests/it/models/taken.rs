@@ -42,7 +42,7 @@ fn edr() -> GenericFeed {
         name: "edr".to_owned(),
         matches: "/edr".to_owned(),
         fields: BTreeMap::from(fields.map(own)),
-        product: None,
+        ..GenericFeed::default()
     }
 }
 

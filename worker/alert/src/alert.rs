@@ -340,4 +340,10 @@ pub enum Flag {
         /// Where.
         path: String,
     },
+    /// A severity of which neither the feed nor its product tells what it means: a word counts as medium, a number is
+    /// taken to be one of 0 to 100.
+    UnknownSeverity {
+        /// As it was sent.
+        value: String,
+    },
 }

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 pub(crate) const MAX_DETAILS: usize = 128;
 
 macro_rules! detail_kinds {
-    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident = $word:literal,)*) => {
         /// Kind of a [`Detail`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum DetailKind {
-            $($(#[$doc])* $name,)*
+            $($(#[doc = $doc])* $name,)*
         }
 
         impl DetailKind {
@@ -28,6 +28,14 @@ macro_rules! detail_kinds {
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => $word,)*
+                }
+            }
+
+            /// What it tells, in the words of its documentation.
+            #[must_use]
+            pub fn about(self) -> &'static str {
+                match self {
+                    $(Self::$name => concat!($($doc),*).trim(),)*
                 }
             }
         }

@@ -1,17 +1,23 @@
 //! Taking off what transports put around findings.
 //!
-//! SNS, EventBridge, Pub/Sub push and CloudEvents, nested to depth three, and lists of findings at any level between.
-//! Nothing in an envelope is followed: no address is called, no signature is checked here (an intake checks it).
+//! SNS, EventBridge, Pub/Sub push, CloudEvents and JSON in a string, nested to depth three, and lists of findings at any
+//! level between. What stood around a finding is kept beside it ([`Wrappers`]). Nothing in an envelope is followed: no
+//! address is called, no signature is checked here (an intake checks it).
 
 mod cloudevents;
 mod eventbridge;
+mod json_text;
 mod list;
+mod offload;
 mod pubsub;
 mod sns;
+mod wrappers;
 
 use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
+
+pub(crate) use wrappers::Wrappers;
 
 use crate::decode::{Decoded, decode};
 use crate::error::MAX_ENVELOPES;
@@ -31,6 +37,8 @@ pub(crate) struct Item {
     pub(crate) flags: Vec<Flag>,
     /// The trace that its own envelope says it comes from.
     pub(crate) trace: Option<TraceContext>,
+    /// What stood around it.
+    pub(crate) wrappers: Wrappers,
 }
 
 /// A part of the message that could not be unwrapped.
@@ -76,18 +84,11 @@ struct Envelope<'a> {
 /// # Errors
 /// Only those of the whole message; a part's error stands in its place among the items.
 pub(crate) fn unwrap(
-    document: Decoded,
-    path: String,
+    item: Item,
     depth: usize,
     feeds: &[GenericFeed],
 ) -> Result<Unwrapped, ReadError> {
     let mut unwrapped = Unwrapped::default();
-    let item = Item {
-        path,
-        value: document.value,
-        flags: document.flags,
-        trace: None,
-    };
     open(item, (depth, 0), feeds, &mut unwrapped)?;
     Ok(unwrapped)
 }
@@ -99,19 +100,22 @@ fn open(
     feeds: &[GenericFeed],
     out: &mut Unwrapped,
 ) -> Result<(), ReadError> {
-    let claimed = |beside: &[&str]| feeds.iter().any(|feed| feed.claims(&item.value, beside));
-    if let Some(found) = list::elements(&item.value).filter(|_| !claimed(&[])) {
-        out.listed = true;
-        if lists >= MAX_LISTS {
-            return Err(ReadError::TooNested {
-                path: item.path,
-                limit: MAX_LISTS,
-            });
-        }
-        return split(item, found, (depth, lists + 1), feeds, out);
+    if let Some(error) = offload::not_followed(&item.value) {
+        return Err(error.under(&item.path));
+    }
+    let claimed = |beside: &[&str]| {
+        let mut feeds = feeds.iter();
+        feeds.any(|feed| feed.claims(&item.value, &item.wrappers, beside))
+    };
+    if let Some(place) = list::elements(&item.value).filter(|_| !claimed(&[])) {
+        return split(item, place, (depth, lists), feeds, out);
     }
     let envelope = recognise(&item.value).map_err(|error| error.under(&item.path))?;
     let Some(envelope) = envelope.filter(|envelope| !claimed(envelope.fields)) else {
+        let place = list::of_findings(&item.value, feeds).filter(|_| !claimed(&[]));
+        if let Some(place) = place {
+            return split(item, place, (depth, lists), feeds, out);
+        }
         out.items.push(Ok(item));
         return Ok(());
     };
@@ -124,35 +128,45 @@ fn open(
     if !out.envelopes.contains(&envelope.name) {
         out.envelopes.push(envelope.name);
     }
-    let inner = inner(&item, &envelope)?;
-    open(inner, (depth + 1, lists), feeds, out)
+    let (name, decoded) = (envelope.name, decoded(&item, &envelope)?);
+    open(inner(item, name, decoded), (depth + 1, lists), feeds, out)
 }
 
 /// Opens each element; what fails is kept beside the others.
 fn split(
     item: Item,
-    key: list::Key,
-    under: (usize, usize),
+    place: list::Place,
+    (depth, lists): (usize, usize),
     feeds: &[GenericFeed],
     out: &mut Unwrapped,
 ) -> Result<(), ReadError> {
+    out.listed = true;
     let Item {
         path,
-        value,
+        mut value,
         flags,
         trace,
+        mut wrappers,
     } = item;
-    let elements = list::take(value, key);
-    if !elements.is_empty()
-        && !elements
-            .iter()
-            .any(|(_, element)| element.is_object() || element.is_array())
-    {
+    if lists >= MAX_LISTS {
+        return Err(ReadError::TooNested {
+            path,
+            limit: MAX_LISTS,
+        });
+    }
+    let elements = list::take(&mut value, place);
+    let is_readable = |element: &Value| {
+        element.is_object() || element.is_array() || json_text::is_document(element)
+    };
+    if !elements.is_empty() && !elements.iter().any(|(_, element)| is_readable(element)) {
         return Err(ReadError::UnknownShape {
             path,
             found: "a list without any object".to_owned(),
             known: crate::feed::names(&[]),
         });
+    }
+    if value.is_object() {
+        wrappers.push(value);
     }
     for (relative, element) in elements {
         let element = Item {
@@ -160,9 +174,10 @@ fn split(
             flags: within(&flags, &relative),
             value: element,
             trace: trace.clone(),
+            wrappers: wrappers.clone(),
         };
         let (at, copy) = (element.path.clone(), element.value.clone());
-        if let Err(error) = open(element, under, feeds, out) {
+        if let Err(error) = open(element, (depth, lists + 1), feeds, out) {
             out.items.push(Err(Box::new(Failed {
                 path: at,
                 value: copy,
@@ -183,18 +198,14 @@ fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError> {
     if let Some(envelope) = pubsub::recognise(value)? {
         return Ok(Some(envelope));
     }
-    Ok(eventbridge::recognise(value))
+    Ok(eventbridge::recognise(value).or_else(|| json_text::recognise(value)))
 }
 
-fn inner(item: &Item, envelope: &Envelope<'_>) -> Result<Item, ReadError> {
-    let (relative, decoded) = match envelope.content {
-        Content::Inline(key) => {
-            let relative = format!("/{key}");
-            let value = item.value.get(key).cloned().unwrap_or(Value::Null);
-            let flags = within(&item.flags, &relative);
-            (relative, Ok(Decoded { value, flags }))
-        }
-        Content::Text(path, text) => (path.to_owned(), text_json(path, text.as_bytes())),
+/// What an envelope holds, with its pointer; nothing is decoded of what stands there as JSON.
+fn decoded(item: &Item, envelope: &Envelope<'_>) -> Result<(String, Option<Decoded>), ReadError> {
+    let (path, decoded) = match envelope.content {
+        Content::Inline(key) => return Ok((format!("/{key}"), None)),
+        Content::Text(path, text) => (path, text_json(path, text.as_bytes())),
         Content::Base64(path, text) => {
             let bytes = base64_bytes(text).ok_or_else(|| ReadError::Envelope {
                 envelope: envelope.name,
@@ -202,17 +213,38 @@ fn inner(item: &Item, envelope: &Envelope<'_>) -> Result<Item, ReadError> {
                 expected: "JSON in base64",
                 found: "text that is no base64".to_owned(),
             });
-            let decoded = bytes.and_then(|bytes| text_json(path, &bytes));
-            (path.to_owned(), decoded)
+            (path, bytes.and_then(|bytes| text_json(path, &bytes)))
         }
     };
     let decoded = decoded.map_err(|error| error.under(&item.path))?;
-    Ok(Item {
-        path: format!("{}{relative}", item.path),
+    Ok((path.to_owned(), Some(decoded)))
+}
+
+/// Takes out what an envelope holds; the envelope becomes one of its wrappers.
+fn inner(item: Item, envelope: &str, (relative, decoded): (String, Option<Decoded>)) -> Item {
+    let Item {
+        path,
+        mut value,
+        flags,
+        trace,
+        mut wrappers,
+    } = item;
+    let trace = cloudevents::trace(&value, envelope).or(trace);
+    let content = value.pointer_mut(&relative).map(Value::take);
+    if value.is_object() {
+        wrappers.push(value);
+    }
+    let decoded = decoded.unwrap_or_else(|| Decoded {
+        value: content.unwrap_or_default(),
+        flags: within(&flags, &relative),
+    });
+    Item {
+        path: format!("{path}{relative}"),
         value: decoded.value,
         flags: decoded.flags,
-        trace: cloudevents::trace(&item.value, envelope.name).or_else(|| item.trace.clone()),
-    })
+        trace,
+        wrappers,
+    }
 }
 
 fn text_json(path: &str, bytes: &[u8]) -> Result<Decoded, ReadError> {

@@ -104,6 +104,20 @@ pub enum ReadError {
         limit: usize,
     },
 
+    /// A pointer to a payload in S3 stands where the payload should.
+    #[error(
+        "the payload s3://{bucket}/{key}{} was not read: the object is not there, or no SQS source may read its bucket; put it back, or name the bucket in `buckets` of the source, and retry",
+        at(path)
+    )]
+    Offloaded {
+        /// JSON pointer of the pointer in the message.
+        path: String,
+        /// The bucket that it names.
+        bucket: String,
+        /// The object that it names.
+        key: String,
+    },
+
     /// SNS asks to confirm a subscription.
     #[error(
         "an SNS {kind} for topic {topic} is no alert: a listed topic is confirmed by our own call of the SNS API, and the address in the message is never followed"
@@ -149,6 +163,7 @@ impl ReadError {
             | Self::Field { path, .. }
             | Self::Envelope { path, .. }
             | Self::TooNested { path, .. }
+            | Self::Offloaded { path, .. }
             | Self::FeedNotAllowed { path, .. } => path.insert_str(0, prefix),
             Self::Empty | Self::TooLarge { .. } | Self::Subscription { .. } => {}
         }

@@ -16,20 +16,25 @@ mod security_hub;
 use serde_json::Value;
 
 pub(crate) use draft::Draft;
-pub use generic::{FIELDS, GenericFeed};
+pub use generic::{FIELDS, GenericFeed, SeverityRule};
 pub(crate) use node::{Node, is_same_key};
 
-use crate::envelope::describe;
+use crate::envelope::{Wrappers, describe};
 use crate::{ReadError, ReadOptions};
 
 /// The built-in feeds, by the names that routes and playbooks use.
 pub const BUILT_IN: [&str; 4] = ["guardduty", "scc", "security_hub", "ocsf"];
 
-/// Reads one finding.
-pub(crate) fn read(value: &Value, options: &ReadOptions) -> Result<Draft, ReadError> {
+/// Reads one finding; `wrappers` stood around it.
+pub(crate) fn read(
+    value: &Value,
+    wrappers: &Wrappers,
+    options: &ReadOptions,
+) -> Result<Draft, ReadError> {
     let node = Node::of(value);
-    if let Some(feed) = options.generic.iter().find(|feed| feed.recognises(value)) {
-        return feed.read(value);
+    let mut generic = options.generic.iter();
+    if let Some(feed) = generic.find(|feed| feed.recognises(value, wrappers)) {
+        return feed.read(value, wrappers);
     }
     if security_hub::recognises(node) {
         return security_hub::read(node);
@@ -56,6 +61,21 @@ pub(crate) fn read(value: &Value, options: &ReadOptions) -> Result<Draft, ReadEr
 /// Whether an event of EventBridge tells something of GuardDuty itself, without a finding in it.
 pub(crate) fn is_guardduty_event(value: &Value) -> bool {
     guardduty::event::recognises(Node::of(value))
+}
+
+/// Whether a value is a finding of a feed of the configuration or of a built-in one.
+pub(crate) fn recognises(value: &Value, wrappers: &Wrappers, generic: &[GenericFeed]) -> bool {
+    let mut generic = generic.iter();
+    generic.any(|feed| feed.recognises(value, wrappers)) || is_built_in(value)
+}
+
+/// Whether a value is a finding of a built-in feed.
+pub(crate) fn is_built_in(value: &Value) -> bool {
+    let node = Node::of(value);
+    security_hub::recognises(node)
+        || ocsf::recognises(node)
+        || scc::recognises(node)
+        || guardduty::recognises(node)
 }
 
 /// The feeds that are known, in words.

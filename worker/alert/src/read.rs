@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::decode::{Decoded, decode};
-use crate::envelope::{Item, unwrap};
+use crate::envelope::{Item, Wrappers, unwrap};
 use crate::error::MAX_MESSAGE_BYTES;
 use crate::feed::{self, GenericFeed};
 use crate::{Alert, ReadError, TraceContext};
@@ -90,18 +90,21 @@ impl Reading<'_> {
         path: String,
         beside_others: bool,
     ) -> Result<(), ReadError> {
-        let is_binary_event = self.options.attributes.keys().any(|key| {
-            key.eq_ignore_ascii_case("ce-specversion") || key.eq_ignore_ascii_case("ce_specversion")
-        });
-        if is_binary_event {
+        let mut wrappers = Wrappers::default();
+        let event = binary_event(&self.options.attributes);
+        let depth = usize::from(event.is_some());
+        if let Some(event) = event {
             self.envelope("cloudevents");
+            wrappers.push(event);
         }
-        let unwrapped = unwrap(
-            document,
+        let item = Item {
             path,
-            usize::from(is_binary_event),
-            &self.options.generic,
-        )?;
+            value: document.value,
+            flags: document.flags,
+            trace: None,
+            wrappers,
+        };
+        let unwrapped = unwrap(item, depth, &self.options.generic)?;
         for name in unwrapped.envelopes {
             self.envelope(name);
         }
@@ -122,8 +125,9 @@ impl Reading<'_> {
             value,
             flags,
             trace,
+            wrappers,
         } = item;
-        let read = feed::read(&value, self.options).and_then(|draft| {
+        let read = feed::read(&value, &wrappers, self.options).and_then(|draft| {
             self.allowed(&draft.feed)?;
             Ok(draft)
         });
@@ -210,6 +214,21 @@ impl Reading<'_> {
         }
         self.batch
     }
+}
+
+/// The fields of a CloudEvent in binary mode, which are attributes of its message; nothing where it is none.
+fn binary_event(attributes: &BTreeMap<String, String>) -> Option<Value> {
+    let fields: serde_json::Map<String, Value> = attributes
+        .iter()
+        .filter_map(|(name, value)| {
+            let name = name.to_ascii_lowercase();
+            let field = name.strip_prefix("ce-").or(name.strip_prefix("ce_"))?;
+            Some((field.to_owned(), value.as_str().into()))
+        })
+        .collect();
+    fields
+        .contains_key("specversion")
+        .then_some(Value::Object(fields))
 }
 
 /// The lines of a message of JSON lines, with their numbers; nothing if it is none.

@@ -8,6 +8,7 @@ mod canary;
 mod destination;
 mod digest;
 mod environment;
+mod feed;
 mod feeds;
 mod load;
 mod mute;
@@ -20,7 +21,6 @@ mod traces;
 
 use std::path::{Path, PathBuf};
 
-use nightshift_alert::feed::GenericFeed;
 use nightshift_engine::Limits;
 use nightshift_models::{KeyRef, ModelConfig};
 use nightshift_pipeline::{AdmissionPolicy, Mute, Route, Routes};
@@ -33,6 +33,7 @@ use serde::Deserialize;
 pub(crate) use blobs::Blobs;
 pub(crate) use destination::{Destination, FileFormat, Slack, Webhook};
 pub(crate) use environment::{nearest, no_colour, user, variable};
+pub(crate) use feed::Feed;
 pub(crate) use feeds::{carried, check_feed};
 pub(crate) use load::{Loaded, configured, load};
 pub(crate) use mute::end;
@@ -244,33 +245,6 @@ impl CaseLimits {
             strikes: self.strikes,
             tool_secs: self.tool_secs,
             question_secs: self.question_secs,
-        }
-    }
-}
-
-/// `[[feed]]`
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Feed {
-    /// Its name.
-    name: String,
-    /// JSON pointer to what only findings of this feed have.
-    #[serde(rename = "match")]
-    matches: String,
-    /// JSON pointers of the fields: `id`, `type`, `title`, `severity`, `time`, `actor_ip`, … (docs/sources.md)
-    fields: std::collections::BTreeMap<String, String>,
-    /// The product that makes the findings, where it is not the feed itself.
-    #[serde(default)]
-    product: Option<String>,
-}
-
-impl Feed {
-    pub(crate) fn to_generic(&self) -> GenericFeed {
-        GenericFeed {
-            name: self.name.clone(),
-            matches: self.matches.clone(),
-            fields: self.fields.clone(),
-            product: self.product.clone(),
         }
     }
 }

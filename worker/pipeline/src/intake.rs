@@ -5,6 +5,7 @@
 //! giving them back again and again would use up a broker's count of deliveries, and some brokers then drop them.
 
 mod reading;
+mod severities;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use tracing::{Instrument as _, Span};
 
 use reading::{Reading, Share, fates};
 pub use reading::{read_message, unreadable_alert};
+pub use severities::UnknownSeverities;
 
 use crate::spans;
 use crate::{Accepted, Admission, Canary, Fate, Inbox, Message, Settled, Source, StoreError};
@@ -77,6 +79,8 @@ pub struct Intake {
     pub patience: Duration,
     /// How canaries are known; none where none are sent.
     pub canary: Option<Arc<Canary>>,
+    /// Severities that were logged because nobody told what they mean.
+    pub severities: Arc<UnknownSeverities>,
 }
 
 /// Keeps batches in their order: while one is committed the next ones are read, one after the other, and none overtakes
@@ -223,6 +227,7 @@ impl Intake {
             source: source.to_owned(),
             options: self.options.clone(),
             canary: self.canary.clone(),
+            severities: Arc::clone(&self.severities),
             now: self.clock.now(),
         };
         let count = messages.len();

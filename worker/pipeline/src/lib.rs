@@ -48,7 +48,10 @@ pub use export::{
     export, verify_export,
 };
 pub use feedback::{Decided, NewPersonVerdict, PersonVerdict};
-pub use intake::{Arrival, Intake, IntakeError, Order, Received, read_message, unreadable_alert};
+pub use intake::{
+    Arrival, Intake, IntakeError, Order, Received, UnknownSeverities, read_message,
+    unreadable_alert,
+};
 pub use language::Language;
 pub use look::in_thread;
 pub use loops::{

@@ -27,7 +27,7 @@ pub use publish::publisher;
 pub use pubsub::Config as PubsubConfig;
 pub use rabbitmq::Config as RabbitmqConfig;
 pub use spool::Config as SpoolConfig;
-pub use sqs::Config as SqsConfig;
+pub use sqs::{Config as SqsConfig, payload as sqs_payload};
 
 /// Most bytes of one message that are handed over, one more than is ever kept: whoever reads it sees that it is too
 /// large. Only its head is read where it lies in a file or a bucket.

@@ -27,6 +27,7 @@ use tokio::time::Instant;
 use access::Access;
 pub use config::Config;
 pub(crate) use examine::examine;
+use payload::{Payload, pointer};
 use poll::{Failed, MOST_MESSAGES, Poller};
 pub(crate) use publish::Publisher;
 
@@ -45,6 +46,20 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// What a message may have before any was seen: what SQS takes, and what is read of a payload.
 const LARGEST_BODY_BYTES: usize = 1024 * 1024;
 const LARGEST_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
+
+/// Reads the payload that a message of a queue points to; none where it points to nothing.
+///
+/// # Errors
+///
+/// When the payload cannot be had.
+pub async fn payload(config: &Config, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
+    // A client is made for a pointer alone.
+    pointer(std::str::from_utf8(bytes).ok()?)?;
+    match Sqs::new(config.clone()).await {
+        Ok(sqs) => sqs.payload(bytes).await,
+        Err(why) => Some(Err(why)),
+    }
+}
 
 /// A queue of SQS.
 pub(crate) struct Sqs {
@@ -102,6 +117,16 @@ impl Sqs {
     ) -> Result<Self, String> {
         let access = Access::loading(&config, Arc::new(load)).await?;
         Self::over(config, access)
+    }
+
+    /// Reads the payload that a message points to, if it points to one.
+    pub(crate) async fn payload(&self, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
+        let pointer = pointer(std::str::from_utf8(bytes).ok()?)?;
+        Some(match self.poller.payloads.get(&pointer).await {
+            Payload::Bytes(bytes, _) => Ok(bytes),
+            Payload::NoRoom => Err("there is no memory for its payload".to_owned()),
+            Payload::Never(why) | Payload::Later(why) => Err(why),
+        })
     }
 
     fn over(config: Config, access: Access) -> Result<Self, String> {

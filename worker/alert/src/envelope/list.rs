@@ -1,16 +1,33 @@
-//! Several findings in one message: a JSON array, `Findings` of GuardDuty and Security Hub, SCC's list results.
+//! Several findings in one message: a JSON array, `Findings` of GuardDuty and Security Hub, SCC's list results, a list that
+//! a feed of the configuration names, and what other products call theirs.
 
 use serde_json::Value;
 
-use crate::feed::is_same_key;
+use super::Wrappers;
+use crate::feed::{self, GenericFeed, is_same_key};
 
 /// Where lists stand.
-pub(super) enum Key {
+pub(super) enum Place {
     /// The value itself is the list.
     Itself,
-    /// Under these keys: whoever writes `Findings` and `findings` has told of two lists.
-    Under(Vec<String>),
+    /// At these JSON pointers: whoever writes `Findings` and `findings` has told of two lists.
+    At(Vec<String>),
 }
+
+/// What products call their lists, in small letters. Such a list is opened where one of its elements is a finding and what
+/// it stands in is none: Alertmanager, Falcon, Microsoft Graph, Event Hubs.
+const KEYS: [&str; 10] = [
+    "alerts",
+    "detections",
+    "events",
+    "incidents",
+    "items",
+    "records",
+    "resources",
+    "results",
+    "data",
+    "value",
+];
 
 /// What the APIs that list findings write beside them, in any case and with or without `_`.
 const BESIDE: [&str; 8] = [
@@ -27,9 +44,9 @@ const BESIDE: [&str; 8] = [
 /// Where the value holds lists of findings, if it does. `null` counts as an empty list.
 ///
 /// An empty list is one where nothing else is told: beside other fields it is one of them, and they are the finding.
-pub(super) fn elements(value: &Value) -> Option<Key> {
+pub(super) fn elements(value: &Value) -> Option<Place> {
     let map = match value {
-        Value::Array(_) => return Some(Key::Itself),
+        Value::Array(_) => return Some(Place::Itself),
         Value::Object(map) => map,
         _ => return None,
     };
@@ -44,26 +61,48 @@ pub(super) fn elements(value: &Value) -> Option<Key> {
     let lists = map.iter().filter_map(|(key, inner)| {
         (is_list(key) && (inner.is_array() || inner.is_null())).then_some(key)
     });
-    let mut keys: Vec<String> = lists.clone().filter(filled).cloned().collect();
-    if keys.is_empty() && is_bare() {
-        keys.extend(lists.take(1).cloned());
+    let pointer = |key: &String| format!("/{key}");
+    let mut pointers: Vec<String> = lists.clone().filter(filled).map(pointer).collect();
+    if pointers.is_empty() && is_bare() {
+        pointers.extend(lists.take(1).map(pointer));
     }
-    (!keys.is_empty()).then_some(Key::Under(keys))
+    (!pointers.is_empty()).then_some(Place::At(pointers))
+}
+
+/// Where a value that is no finding holds some: at the list that a feed names, else under one of [`KEYS`].
+pub(super) fn of_findings(value: &Value, feeds: &[GenericFeed]) -> Option<Place> {
+    let map = value.as_object()?;
+    let named = feeds
+        .iter()
+        .filter(|feed| feed.lists_in(value))
+        .find_map(|feed| feed.list.clone());
+    let holds_finding = |list: &Value| {
+        let mut elements = list.as_array().into_iter().flatten();
+        elements.any(|element| feed::recognises(element, &Wrappers::default(), feeds))
+    };
+    let known = || {
+        let key = map.iter().find(|(key, list)| {
+            KEYS.iter().any(|known| key.eq_ignore_ascii_case(known)) && holds_finding(list)
+        });
+        key.map(|(key, _)| format!("/{key}"))
+    };
+    let pointer = named.or_else(known)?;
+    (!feed::is_built_in(value)).then(|| Place::At(vec![pointer]))
 }
 
 fn is_list(key: &str) -> bool {
     is_same_key(key, "findings") || is_same_key(key, "listFindingsResults")
 }
 
-/// The elements, each with its pointer.
-pub(super) fn take(value: Value, key: Key) -> Vec<(String, Value)> {
-    let (keys, mut map) = match (key, value) {
-        (Key::Under(keys), Value::Object(map)) => (keys, map),
-        (_, value) => return numbered("", value),
+/// Takes the elements out, each with its pointer.
+pub(super) fn take(value: &mut Value, place: Place) -> Vec<(String, Value)> {
+    let pointers = match place {
+        Place::Itself => vec![String::new()],
+        Place::At(pointers) => pointers,
     };
-    let lists = keys.into_iter().flat_map(|key| {
-        let list = map.remove(&key).unwrap_or_default();
-        numbered(&format!("/{key}"), list)
+    let lists = pointers.into_iter().flat_map(|pointer| {
+        let list = value.pointer_mut(&pointer).map(Value::take);
+        numbered(&pointer, list.unwrap_or_default())
     });
     lists.collect()
 }

@@ -2,6 +2,16 @@ use serde_json::json;
 
 use super::*;
 
+fn item(value: Value) -> Item {
+    Item {
+        path: String::new(),
+        value,
+        flags: Vec::new(),
+        trace: None,
+        wrappers: Wrappers::default(),
+    }
+}
+
 #[test]
 fn base64_is_read_in_both_alphabets_with_or_without_padding() {
     for text in ["eyJhIjoiPz8+In0=", "eyJhIjoiPz8-In0", "eyJhIjoi\nPz8+In0="] {
@@ -52,27 +62,14 @@ fn a_finding_with_fields_like_an_envelope_is_none() {
         json!({"detail": {"x": 1}}),
         json!({"specversion": "1.0"}),
     ] {
-        let document = Decoded {
-            value,
-            flags: Vec::new(),
-        };
-        assert!(
-            unwrap(document, String::new(), 0, &[])
-                .unwrap()
-                .envelopes
-                .is_empty()
-        );
+        assert!(unwrap(item(value), 0, &[]).unwrap().envelopes.is_empty());
     }
 }
 
 #[test]
 fn lists_in_lists_have_an_end() {
     let nested = (0..6).fold(json!({}), |inner, _| json!([inner]));
-    let document = Decoded {
-        value: nested,
-        flags: Vec::new(),
-    };
-    let unwrapped = unwrap(document, String::new(), 0, &[]).unwrap();
+    let unwrapped = unwrap(item(nested), 0, &[]).unwrap();
     assert!(
         matches!(&unwrapped.items[..], [Err(failed)] if matches!(failed.error, ReadError::TooNested { .. }))
     );
@@ -80,11 +77,8 @@ fn lists_in_lists_have_an_end() {
 
 #[test]
 fn two_lists_in_one_document_are_both_opened() {
-    let document = Decoded {
-        value: json!({"Findings": [{"id": "a"}], "findings": [{"id": "b"}, {"id": "c"}], "listFindingsResults": []}),
-        flags: Vec::new(),
-    };
-    let unwrapped = unwrap(document, String::new(), 0, &[]).unwrap();
+    let document = json!({"Findings": [{"id": "a"}], "findings": [{"id": "b"}, {"id": "c"}], "listFindingsResults": []});
+    let unwrapped = unwrap(item(document), 0, &[]).unwrap();
     let items = unwrapped.items.iter().flatten();
     let told: Vec<_> = items
         .map(|item| {

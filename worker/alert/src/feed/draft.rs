@@ -45,6 +45,8 @@ pub(crate) struct Draft {
     pub(crate) description: String,
     pub(crate) severity: Severity,
     pub(crate) severity_sent: String,
+    /// Whether that is a word or number of which nobody told what it means.
+    pub(crate) unknown_severity: bool,
     pub(crate) provider: Provider,
     pub(crate) account: Option<String>,
     pub(crate) account_name: Option<String>,
@@ -93,6 +95,7 @@ impl Draft {
             description: String::new(),
             severity: Severity::Medium,
             severity_sent: String::new(),
+            unknown_severity: false,
             provider: Provider::Other,
             account: None,
             account_name: None,

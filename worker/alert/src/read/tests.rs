@@ -5,6 +5,7 @@ mod asff;
 mod attacks;
 mod faults;
 mod feeds;
+mod generic;
 mod guardduty;
 mod kinds;
 mod newer;
@@ -13,6 +14,7 @@ mod principals;
 mod properties;
 mod scc;
 mod security_hub;
+mod text;
 mod traces;
 mod wrapping;
 

@@ -3,8 +3,13 @@
 //! A number says nothing without its scale: 10 is the worst of 0–10 and the least of 0–100. So a scale belongs to a
 //! product or is named in the configuration, and no value is ever taken for a hint at its scale.
 
+mod table;
+
 use super::Severity;
-use super::Severity::{Critical, High, Informational, Low, Medium};
+
+pub(crate) use table::DEFAULT;
+pub use table::SCALES;
+use table::{PRODUCTS, WORDS, WORDS_ALONE};
 
 /// How one product or one convention writes severities.
 #[derive(Debug, PartialEq)]
@@ -20,364 +25,6 @@ pub struct Scale {
     /// Words that mean something else here than in [`WORDS`], or nothing there.
     words: &'static [(&'static str, Severity)],
 }
-
-/// The scale of numbers that come without any: that of Security Hub's normalised severity.
-pub(crate) const DEFAULT: &Scale = &ZERO_TO_HUNDRED;
-
-/// Words that mean the same to all products that use them, in small letters and without what is no letter or digit.
-const WORDS: &[(&str, Severity)] = &[
-    ("informational", Informational),
-    ("information", Informational),
-    ("info", Informational),
-    ("note", Informational),
-    ("debug", Informational),
-    ("trace", Informational),
-    ("verbose", Informational),
-    ("lowest", Informational),
-    ("low", Low),
-    ("minor", Low),
-    ("notice", Low),
-    ("negligible", Low),
-    ("medium", Medium),
-    ("moderate", Medium),
-    ("warning", Medium),
-    ("warn", Medium),
-    ("high", High),
-    ("important", High),
-    ("major", High),
-    ("severe", High),
-    ("error", High),
-    ("err", High),
-    ("critical", Critical),
-    ("crit", Critical),
-    ("veryhigh", Critical),
-    ("highest", Critical),
-    ("fatal", Critical),
-    ("blocker", Critical),
-    ("alert", Critical),
-    ("emergency", Critical),
-    ("emerg", Critical),
-    ("panic", Critical),
-    ("p0", Critical),
-    ("p1", Critical),
-    ("p2", High),
-    ("p3", Medium),
-    ("p4", Low),
-    ("p5", Informational),
-    ("sev0", Critical),
-    ("sev1", Critical),
-    ("sev2", High),
-    ("sev3", Medium),
-    ("sev4", Low),
-    ("sev5", Informational),
-];
-
-/// GuardDuty and CVSS.
-const ZERO_TO_TEN: Scale = Scale {
-    name: "0-10",
-    about: "10 is the worst: from 1 low, 4 medium, 7 high, 9 critical, as in CVSS and GuardDuty",
-    from: &[
-        (0.0, Informational),
-        (1.0, Low),
-        (4.0, Medium),
-        (7.0, High),
-        (9.0, Critical),
-    ],
-    greatest: 10.0,
-    words: &[],
-};
-
-/// <https://docs.aws.amazon.com/securityhub/latest/userguide/asff-required-attributes.html#Severity>
-const ZERO_TO_HUNDRED: Scale = Scale {
-    name: "0-100",
-    about: "100 is the worst: from 1 low, 40 medium, 70 high, 90 critical, as in Security Hub",
-    from: &[
-        (0.0, Informational),
-        (1.0, Low),
-        (40.0, Medium),
-        (70.0, High),
-        (90.0, Critical),
-    ],
-    greatest: 100.0,
-    words: &[],
-};
-
-/// CrowdStrike's alerts API: `severity` beside `severity_name`.
-const FALCON: Scale = Scale {
-    name: "falcon",
-    about: "0 to 100 as CrowdStrike Falcon: from 20 low, 40 medium, 60 high, 80 critical",
-    from: &[
-        (0.0, Informational),
-        (20.0, Low),
-        (40.0, Medium),
-        (60.0, High),
-        (80.0, Critical),
-    ],
-    greatest: 100.0,
-    words: &[],
-};
-
-/// <https://www.elastic.co/docs/solutions/security/detect-and-alert/create-detection-rule>: risk scores of severities.
-const ELASTIC: Scale = Scale {
-    name: "elastic",
-    about: "risk scores of Elastic Security: from 22 medium, 48 high, 74 critical",
-    from: &[(0.0, Low), (22.0, Medium), (48.0, High), (74.0, Critical)],
-    greatest: 100.0,
-    words: &[],
-};
-
-/// <https://documentation.wazuh.com/current/user-manual/ruleset/rules/rules-classification.html>: levels to 3 have no
-/// security relevance or are successes; from 7 on the dashboard's bands.
-const WAZUH: Scale = Scale {
-    name: "0-15",
-    about: "levels of Wazuh and OSSEC: from 4 low, 7 medium, 12 high, 15 critical",
-    from: &[
-        (0.0, Informational),
-        (4.0, Low),
-        (7.0, Medium),
-        (12.0, High),
-        (15.0, Critical),
-    ],
-    greatest: 16.0,
-    words: &[],
-};
-
-/// <https://docs.suricata.io/en/latest/configuration/suricata-yaml.html>, `classification.config`; Snort the same.
-const SURICATA: Scale = Scale {
-    name: "1-4",
-    about: "1 is the worst, as in Suricata and Snort: 1 high, 2 medium, 3 low, 4 informational",
-    from: &[(1.0, High), (2.0, Medium), (3.0, Low), (4.0, Informational)],
-    greatest: 4.0,
-    words: &[],
-};
-
-/// RFC 5424, table 2.
-const SYSLOG: Scale = Scale {
-    name: "syslog",
-    about: "emergency, alert, critical, error, warning, notice, info, debug, or 0 to 7, where 0 is the worst",
-    from: &[
-        (0.0, Critical),
-        (3.0, High),
-        (4.0, Medium),
-        (5.0, Low),
-        (6.0, Informational),
-    ],
-    greatest: 7.0,
-    words: &[],
-};
-
-/// Opsgenie, ServiceNow, Datadog's monitors: the words P1 … P5 and Sev1 … Sev5 are known without it.
-const PRIORITIES: Scale = Scale {
-    name: "p1-p5",
-    about: "1 is the worst: 1 critical, 2 high, 3 medium, 4 low, 5 informational; also written P1 or Sev1",
-    from: &[
-        (0.0, Critical),
-        (2.0, High),
-        (3.0, Medium),
-        (4.0, Low),
-        (5.0, Informational),
-    ],
-    greatest: 5.0,
-    words: &[],
-};
-
-/// <https://docs.qualys.com/en/vm/latest/knowledgebase/severity_levels.htm>
-const ONE_TO_FIVE: Scale = Scale {
-    name: "1-5",
-    about: "5 is the worst, as in Qualys: 1 informational, 2 low, 3 medium, 4 high, 5 critical",
-    from: &[
-        (0.0, Informational),
-        (2.0, Low),
-        (3.0, Medium),
-        (4.0, High),
-        (5.0, Critical),
-    ],
-    greatest: 5.0,
-    words: &[],
-};
-
-/// Tenable's plugins.
-const ZERO_TO_FOUR: Scale = Scale {
-    name: "0-4",
-    about: "4 is the worst, as in Tenable: 0 informational, 1 low, 2 medium, 3 high, 4 critical",
-    from: &[
-        (0.0, Informational),
-        (1.0, Low),
-        (2.0, Medium),
-        (3.0, High),
-        (4.0, Critical),
-    ],
-    greatest: 4.0,
-    words: &[],
-};
-
-/// <https://www.microfocus.com/documentation/arcsight/>: Common Event Format, agent severity.
-const CEF: Scale = Scale {
-    name: "cef",
-    about: "0 to 10 as in the Common Event Format: to 3 low, from 4 medium, 7 high, 9 critical",
-    from: &[(0.0, Low), (4.0, Medium), (7.0, High), (9.0, Critical)],
-    greatest: 10.0,
-    words: &[],
-};
-
-/// <https://learn.microsoft.com/azure/azure-monitor/alerts/alerts-overview>: critical, error, warning, informational, verbose.
-const AZURE_MONITOR: Scale = Scale {
-    name: "azure-monitor",
-    about: "Sev0 to Sev4 of Azure Monitor: Sev0 critical, Sev1 high, Sev2 medium, Sev3 and Sev4 informational",
-    from: &[
-        (0.0, Critical),
-        (1.0, High),
-        (2.0, Medium),
-        (3.0, Informational),
-    ],
-    greatest: 4.0,
-    words: &[
-        ("sev0", Critical),
-        ("sev1", High),
-        ("sev2", Medium),
-        ("sev3", Informational),
-        ("sev4", Informational),
-    ],
-};
-
-/// <https://prometheus.io/docs/practices/alerting/>: labels by convention; `none` is that of `Watchdog`.
-const ALERTMANAGER: Scale = Scale {
-    name: "alertmanager",
-    about: "page, critical, error, warning, ticket, info, none, as labels of Prometheus rules have it",
-    from: &[],
-    greatest: 0.0,
-    words: &[("page", Critical), ("ticket", Low), ("none", Informational)],
-};
-
-/// <https://www.zabbix.com/documentation/current/en/manual/config/triggers/severity>
-const ZABBIX: Scale = Scale {
-    name: "zabbix",
-    about: "not classified, information, warning, average, high, disaster, or 0 to 5",
-    from: &[
-        (0.0, Informational),
-        (2.0, Low),
-        (3.0, Medium),
-        (4.0, High),
-        (5.0, Critical),
-    ],
-    greatest: 5.0,
-    words: &[
-        ("notclassified", Informational),
-        ("warning", Low),
-        ("average", Medium),
-        ("disaster", Critical),
-    ],
-};
-
-/// <https://docs.sysdig.com/en/sysdig-secure/threats/>: severities of policies.
-const SYSDIG: Scale = Scale {
-    name: "sysdig",
-    about: "0 to 7 of Sysdig Secure: to 3 high, 4 and 5 medium, 6 low, 7 informational",
-    from: &[(0.0, High), (4.0, Medium), (6.0, Low), (7.0, Informational)],
-    greatest: 7.0,
-    words: &[],
-};
-
-/// Palo Alto Cortex XDR's API: `SEV_040_HIGH`.
-const CORTEX: Scale = Scale {
-    name: "cortex",
-    about: "SEV_010_INFO to SEV_050_CRITICAL of Cortex XDR",
-    from: &[],
-    greatest: 0.0,
-    words: &[
-        ("sev010info", Informational),
-        ("sev020low", Low),
-        ("sev030medium", Medium),
-        ("sev040high", High),
-        ("sev050critical", Critical),
-    ],
-};
-
-/// Products that write words alone, all of them known.
-const WORDS_ALONE: Scale = Scale {
-    name: "words",
-    about: "words alone: informational, low, medium, high, critical and what is written for them elsewhere",
-    from: &[],
-    greatest: 0.0,
-    words: &[],
-};
-
-/// The scales that a `[[feed]]` can name.
-pub const SCALES: &[&Scale] = &[
-    &ZERO_TO_TEN,
-    &ZERO_TO_HUNDRED,
-    &WAZUH,
-    &SURICATA,
-    &PRIORITIES,
-    &ONE_TO_FIVE,
-    &ZERO_TO_FOUR,
-    &SYSLOG,
-    &FALCON,
-    &ELASTIC,
-    &CEF,
-    &AZURE_MONITOR,
-    &ALERTMANAGER,
-    &ZABBIX,
-    &SYSDIG,
-    &CORTEX,
-    &WORDS_ALONE,
-];
-
-/// Products by words that stand in their names; the first row that fits counts.
-const PRODUCTS: &[(&[&str], &Scale)] = &[
-    (&["azure", "monitor"], &AZURE_MONITOR),
-    (&["guardduty"], &ZERO_TO_TEN),
-    (&["security", "hub"], &ZERO_TO_HUNDRED),
-    (&["inspector"], &ZERO_TO_TEN),
-    (&["falcon"], &FALCON),
-    (&["crowdstrike"], &FALCON),
-    (&["falco"], &SYSLOG),
-    (&["wazuh"], &WAZUH),
-    (&["ossec"], &WAZUH),
-    (&["suricata"], &SURICATA),
-    (&["snort"], &SURICATA),
-    (&["network", "firewall"], &SURICATA),
-    (&["syslog"], &SYSLOG),
-    (&["journald"], &SYSLOG),
-    (&["auditd"], &SYSLOG),
-    (&["okta"], &SYSLOG),
-    (&["auth0"], &SYSLOG),
-    (&["fortinet"], &SYSLOG),
-    (&["fortigate"], &SYSLOG),
-    (&["cisco", "asa"], &SYSLOG),
-    (&["elastic"], &ELASTIC),
-    (&["kibana"], &ELASTIC),
-    (&["alertmanager"], &ALERTMANAGER),
-    (&["prometheus"], &ALERTMANAGER),
-    (&["grafana"], &ALERTMANAGER),
-    (&["datadog"], &PRIORITIES),
-    (&["opsgenie"], &PRIORITIES),
-    (&["pagerduty"], &PRIORITIES),
-    (&["servicenow"], &PRIORITIES),
-    (&["lacework"], &PRIORITIES),
-    (&["qualys"], &ONE_TO_FIVE),
-    (&["tenable"], &ZERO_TO_FOUR),
-    (&["nessus"], &ZERO_TO_FOUR),
-    (&["qradar"], &ZERO_TO_TEN),
-    (&["carbon", "black"], &ZERO_TO_TEN),
-    (&["arcsight"], &CEF),
-    (&["cef"], &CEF),
-    (&["zabbix"], &ZABBIX),
-    (&["sysdig"], &SYSDIG),
-    (&["cortex"], &CORTEX),
-    (&["sentinelone"], &ZERO_TO_HUNDRED),
-    (&["splunk"], &ZERO_TO_HUNDRED),
-    (&["chronicle"], &ZERO_TO_HUNDRED),
-    (&["secops"], &ZERO_TO_HUNDRED),
-    (&["vectra"], &ZERO_TO_HUNDRED),
-    (&["logrhythm"], &ZERO_TO_HUNDRED),
-    (&["sentinel"], &WORDS_ALONE),
-    (&["defender"], &WORDS_ALONE),
-    (&["prisma"], &WORDS_ALONE),
-    (&["wiz"], &WORDS_ALONE),
-    (&["snyk"], &WORDS_ALONE),
-    (&["trivy"], &WORDS_ALONE),
-];
 
 impl Scale {
     /// Returns the scale of this name.
@@ -403,12 +50,12 @@ impl Scale {
     #[must_use]
     pub fn severity(&self, sent: &str) -> Option<Severity> {
         match sent.trim().parse::<f64>() {
-            Ok(number) => self.from_number(number),
+            Ok(number) => self.number(number),
             Err(_) => from_word(sent, self.words),
         }
     }
 
-    fn from_number(&self, number: f64) -> Option<Severity> {
+    fn number(&self, number: f64) -> Option<Severity> {
         let mut reached = self.from.iter().rev();
         reached
             .find(|(from, _)| number >= *from && number <= self.greatest)
@@ -450,6 +97,7 @@ fn from_word(sent: &str, own: &[(&str, Severity)]) -> Option<Severity> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Severity::{Critical, High, Informational, Low, Medium};
     use super::*;
 
     #[test]

@@ -126,6 +126,9 @@ fn warning(flag: &Flag) -> Option<String> {
         Flag::HiddenText { count } => Some(format!("{count} hidden characters were taken out")),
         Flag::Truncated { path } => Some(format!("cut at {path}")),
         Flag::Redacted { count } => Some(format!("{count} secrets were taken out")),
+        Flag::UnknownSeverity { value } => Some(format!(
+            "the severity {value:?} is on no known scale; what it counts as is a guess"
+        )),
         Flag::Replaced { .. } | Flag::DuplicateKey { .. } => None,
     }
 }

@@ -105,6 +105,7 @@ async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
         order: Order::default(),
         patience: std::time::Duration::ZERO,
         canary: None,
+        severities: Arc::default(),
     };
     let source = DemoSource::new(material::MESSAGES);
     let mut accepted = Vec::new();

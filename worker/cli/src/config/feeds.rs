@@ -1,29 +1,12 @@
-//! Names of feeds and of their fields: one that there is not fits no alert, and nobody would be told.
+//! Names of feeds: one that there is not fits no alert, and nobody would be told.
 
-use nightshift_alert::feed::{BUILT_IN, FIELDS};
+use nightshift_alert::feed::BUILT_IN;
 
+use super::Config;
 use super::environment::nearest;
-use super::{Config, Feed};
 
 /// The feed of our own alerts, about messages that cannot be read.
 const OUR_OWN: &str = "nightshift";
-
-/// Whether alerts can be read as this `[[feed]]` says.
-pub(super) fn check_one(feed: &Feed) -> Result<(), String> {
-    let generic = feed.to_generic();
-    let known: Vec<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
-    let unknown = generic.unknown_fields().map(|field| {
-        format!(
-            "{field:?} is no field of a feed; {}",
-            nearest(field, &known)
-        )
-    });
-    let faults: Vec<String> = unknown.chain(generic.faults()).collect();
-    if faults.is_empty() {
-        return Ok(());
-    }
-    Err(format!("[[feed]] {}: {}", feed.name, faults.join("; ")))
-}
 
 /// Whether every feed that is named is one of ours or a `[[feed]]`.
 pub(super) fn check(config: &Config) -> Result<(), String> {
@@ -96,20 +79,6 @@ mod tests {
         insta::assert_snapshot!(refused("[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"x\"\nfeeds = [\"edr\", \"gaurdduty\"]\n"), @r#"[[source]] drop: feeds: there is no feed "gaurdduty"; did you mean "guardduty"?"#);
         insta::assert_snapshot!(refused("[[route]]\n[[route]]\nwhen = { feed = \"security-hub\" }\n"), @r#"[[route]] 2: when: there is no feed "security-hub"; did you mean "security_hub"?"#);
         insta::assert_snapshot!(refused("[[mute]]\nwhen = { feed = \"crowdstrike\" }\nuntil = 2100-01-01\nwhy = \"x\"\n"), @r#"[[mute]] "config-1": when: there is no feed "crowdstrike"; known are guardduty, scc, security_hub, ocsf, edr, nightshift"#);
-    }
-
-    #[test]
-    fn a_field_that_there_is_not_is_refused_with_the_nearest() {
-        let checked = |field: &str| {
-            let edr = EDR.replace("rule\"", &format!("rule\", {field} = \"/x\""));
-            let config: Config = toml::from_str(&format!("{DEFAULTS}\n{edr}")).unwrap();
-            config.feeds.iter().try_for_each(check_one)
-        };
-        checked("time").unwrap();
-        insta::assert_snapshot!(checked("actorip").unwrap_err(), @r#"[[feed]] edr: "actorip" is no field of a feed; did you mean "actor_ip"?"#);
-        let unlike = checked("at").unwrap_err();
-        assert!(unlike.contains("known are id, type, title,"), "{unlike}");
-        assert!(unlike.contains(", time, "), "{unlike}");
     }
 
     #[test]

@@ -174,7 +174,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
     config.blobs.check().map_err(|problem| anyhow!(problem))?;
     bounds::check(config)?;
     for feed in &config.feeds {
-        feeds::check_one(feed).map_err(|problem| anyhow!(problem))?;
+        feed.check().map_err(|problem| anyhow!(problem))?;
     }
     for source in &config.sources {
         source.check().map_err(|problem| anyhow!(problem))?;

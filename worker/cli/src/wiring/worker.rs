@@ -61,6 +61,7 @@ impl App {
                 order: Order::default(),
                 patience: Duration::MAX,
                 canary: self.canary().map(Arc::new),
+                severities: Arc::default(),
             },
             source: Arc::clone(source),
             room: Arc::clone(room),

@@ -11,7 +11,7 @@ use nightshift_alert::{
 };
 use sha2::{Digest, Sha256};
 
-use super::Arrival;
+use super::{Arrival, UnknownSeverities};
 use crate::{Accepted, Canary, Fate, Message};
 
 /// How the messages of a batch are read.
@@ -19,6 +19,7 @@ pub(super) struct Reading {
     pub(super) source: String,
     pub(super) options: ReadOptions,
     pub(super) canary: Option<Arc<Canary>>,
+    pub(super) severities: Arc<UnknownSeverities>,
     pub(super) now: DateTime<Utc>,
 }
 
@@ -64,6 +65,9 @@ impl Reading {
                 Some(canary) => vec![canary],
                 None => read_message(&self.source, message, &self.options, self.now),
             };
+            for arrival in &arrivals {
+                self.severities.log(&self.source, &arrival.alert);
+            }
             shares.push(Share::Read(arrivals.len()));
             batch.extend(arrivals);
         }
@@ -164,17 +168,12 @@ fn shared(alerts: &[Alert]) -> Vec<TraceContext> {
 /// Our own alert about a message that could not be read: one per source and hour.
 #[must_use]
 pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc>) -> Alert {
-    let hour = now
-        .to_rfc3339_opts(SecondsFormat::Secs, true)
-        .chars()
-        .take("2026-11-20T03".len())
-        .collect::<String>();
     let digest = hex::encode(Sha256::digest(bytes));
     let why = nightshift_alert::text::cut(why, 400);
     Alert {
         key: Key {
             product: "nightshift".to_owned(),
-            id: format!("unreadable:{source}:{hour}"),
+            id: format!("unreadable:{source}:{}", hour(now)),
             account: String::new(),
         },
         content: Content("unreadable".to_owned()),
@@ -226,4 +225,10 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
         })
         .into(),
     }
+}
+
+/// The hour of a time, as `2026-11-20T03`.
+fn hour(time: DateTime<Utc>) -> String {
+    let text = time.to_rfc3339_opts(SecondsFormat::Secs, true);
+    text.chars().take("2026-11-20T03".len()).collect()
 }

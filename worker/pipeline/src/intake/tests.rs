@@ -26,6 +26,7 @@ fn intake(inbox: &Arc<FakeInbox>, patience: Duration) -> Intake {
         order: Order::default(),
         patience,
         canary: None,
+        severities: Arc::default(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Payloads that the extended client has put into S3.
 //!
 //! Whoever may write to the queue writes the pointer, so it is followed into listed buckets only, and no further than a
-//! message may be large (`ExtendedClientLibrary`: a message that is `[class, {"s3BucketName", "s3Key"}]`). Payloads are
+//! message may be large (`ExtendedClientLibrary`: a message that is `[class, {"s3BucketName", "s3Key"}]`, bare or in an SNS notification). Payloads are
 //! read, never removed: that is for the bucket's lifecycle.
 
 use std::collections::BTreeMap;
@@ -37,12 +37,29 @@ pub(super) struct Pointer {
     s3_key: String,
 }
 
-/// The pointer that a body is, if it is one.
+/// What SNS writes around a message, as far as it is needed here.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Notification {
+    #[serde(rename = "Type")]
+    kind: String,
+    message: String,
+}
+
+/// Returns the pointer that a body is, or that is the message of the SNS notification in it.
 pub(super) fn pointer(body: &str) -> Option<Pointer> {
-    if !body.trim_start().starts_with('[') {
+    // Other bodies are not parsed for it.
+    if !CLASSES.iter().any(|class| body.contains(class)) {
         return None;
     }
-    let (class, pointer): (String, Pointer) = serde_json::from_str(body).ok()?;
+    match serde_json::from_str::<Notification>(body) {
+        Ok(sent) if sent.kind == "Notification" => bare_pointer(&sent.message),
+        _ => bare_pointer(body),
+    }
+}
+
+fn bare_pointer(text: &str) -> Option<Pointer> {
+    let (class, pointer): (String, Pointer) = serde_json::from_str(text).ok()?;
     CLASSES.contains(&class.as_str()).then_some(pointer)
 }
 
@@ -228,8 +245,14 @@ mod tests {
                 ("payloads", "a/b")
             );
         }
+        let sent = |kind: &str| {
+            let message = body(CLASSES[0]);
+            serde_json::json!({"Type": kind, "TopicArn": "t", "Message": message}).to_string()
+        };
+        assert!(pointer(&sent("Notification")).is_some());
         for other in [
             body("java.lang.Runtime").as_str(),
+            sent("SubscriptionConfirmation").as_str(),
             "[]",
             r#"[{"s3BucketName": "payloads", "s3Key": "a"}]"#,
             r#"{"s3BucketName": "payloads", "s3Key": "a"}"#,

@@ -161,11 +161,23 @@ fn read(flags: &[Flag], language: Language) -> Line {
         ),
     ];
     let said = said.into_iter().filter(|(number, _)| *number > 0);
-    joined(
-        said.map(|(number, words)| {
-            let number = u64::try_from(number).unwrap_or(u64::MAX);
-            Line::default().count(language, number, words)
-        }),
-        "; ",
-    )
+    let said = said.map(|(number, words)| {
+        let number = u64::try_from(number).unwrap_or(u64::MAX);
+        Line::default().count(language, number, words)
+    });
+    let severities = flags.iter().filter_map(|flag| match flag {
+        Flag::UnknownSeverity { value } => Some(unknown_severity(value, language)),
+        _ => None,
+    });
+    joined(said.chain(severities), "; ")
+}
+
+/// A severity of which nobody told what it means.
+fn unknown_severity(value: &str, language: Language) -> Line {
+    Line::of(language.of("the severity ", "重要度 "))
+        .name(value)
+        .say(language.of(
+            " is on no scale that is known for this feed, so ours is a guess",
+            " はこのフィードの既知の尺度になく、当方の重要度は推定",
+        ))
 }

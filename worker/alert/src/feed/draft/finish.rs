@@ -52,6 +52,7 @@ impl Draft {
             )
             .collect();
         let keep = |text: &str| keep.contains(text);
+        let unknown_severity = self.unknown_severity;
         let mut alert = self.clean(&mut Cleaner {
             keep: &keep,
             flags: &mut flags,
@@ -63,9 +64,12 @@ impl Draft {
         flags.retain(|flag| match flag {
             Flag::Truncated { .. } | Flag::Replaced { .. } | Flag::DuplicateKey { .. } => true,
             Flag::Instructions { .. } => !is_told,
-            Flag::Redacted { .. } | Flag::HiddenText { .. } => false,
+            Flag::Redacted { .. } | Flag::HiddenText { .. } | Flag::UnknownSeverity { .. } => false,
         });
         flags.extend(in_raw);
+        flags.extend(unknown_severity.then(|| Flag::UnknownSeverity {
+            value: alert.severity_sent.clone(),
+        }));
         alert.indicators = indicators;
         alert.principals = principals;
         alert.addresses = addresses;

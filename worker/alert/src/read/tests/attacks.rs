@@ -67,6 +67,7 @@ fn a23_nobody_else_takes_the_key_of_our_own_alerts() {
             ]
             .into(),
             product: Some("nightshift".to_owned()),
+            ..GenericFeed::default()
         }],
         ..ReadOptions::default()
     };

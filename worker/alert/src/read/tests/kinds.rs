@@ -297,7 +297,7 @@ fn edr() -> GenericFeed {
             .iter()
             .map(|(field, pointer)| ((*field).to_owned(), (*pointer).to_owned()))
             .collect(),
-        product: None,
+        ..GenericFeed::default()
     }
 }
 

@@ -8,7 +8,8 @@ use super::*;
 
 /// How a transport wraps a message.
 #[derive(Debug, Clone, Copy)]
-enum Wrap {
+pub(super) enum Wrap {
+    Text,
     Sns,
     EventBridge,
     PubSub,
@@ -19,8 +20,9 @@ enum Wrap {
     Pascal,
 }
 
-fn wrap(wrap: Wrap, inner: &Value) -> Value {
+pub(super) fn wrap(wrap: Wrap, inner: &Value) -> Value {
     match wrap {
+        Wrap::Text => Value::String(inner.to_string()),
         Wrap::Sns => {
             json!({"Type": "Notification", "MessageId": "m", "TopicArn": "arn:aws:sns:eu-west-1:1:t",
             "Message": inner.to_string(), "SubscribeURL": "https://sns.evil.example/confirm"})
@@ -205,7 +207,7 @@ fn a23_a_finding_with_a_list_or_an_envelope_in_it_is_never_lost() {
             fields: [("id", "/id"), ("type", "/edr_rule")]
                 .map(|(field, pointer)| (field.to_owned(), pointer.to_owned()))
                 .into(),
-            product: None,
+            ..GenericFeed::default()
         }],
         ..ReadOptions::default()
     };
@@ -251,7 +253,7 @@ fn a_feed_that_is_told_by_what_an_envelope_has_too_still_gets_what_is_in_it() {
             fields: [("id", "/id"), ("type", "/type")]
                 .map(|(field, pointer)| (field.to_owned(), pointer.to_owned()))
                 .into(),
-            product: None,
+            ..GenericFeed::default()
         }],
         ..ReadOptions::default()
     };
@@ -265,6 +267,7 @@ fn a_feed_that_is_told_by_what_an_envelope_has_too_still_gets_what_is_in_it() {
 
 fn any_wrap() -> impl Strategy<Value = Wrap> {
     prop::sample::select(vec![
+        Wrap::Text,
         Wrap::Sns,
         Wrap::EventBridge,
         Wrap::PubSub,

@@ -1,4 +1,5 @@
-//! `nightshift dead-letters retry`: what could not be read is read again, with the feeds that are configured now.
+//! `nightshift dead-letters retry`: what could not be read is read again, with the feeds that are configured now, and with the
+//! payload that it points to, where that is in its bucket now.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,6 +67,14 @@ async fn one(app: &App, id: i64, feeds: &[String]) -> Result<bool, Exit> {
             "there is no dead letter {id}; `nightshift dead-letters list` shows those there are"
         )));
     };
+    let bytes = match payload(&app.config.sources, &letter.source, &bytes).await {
+        None => bytes,
+        Some(Ok(payload)) => payload,
+        Some(Err(why)) => {
+            say(&format!("dead letter {id}: {why}"));
+            return Ok(false);
+        }
+    };
     let message = Message {
         id: id.to_string(),
         bytes,
@@ -102,6 +111,14 @@ async fn one(app: &App, id: i64, feeds: &[String]) -> Result<bool, Exit> {
         ));
     }
     Ok(true)
+}
+
+/// Reads the payload that a message of this source points to; none where it points to nothing.
+async fn payload(sources: &[Source], name: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
+    match sources.iter().find(|one| one.name() == name)? {
+        Source::Sqs(config) => nightshift_queue::sqs_payload(config, bytes).await,
+        _ => None,
+    }
 }
 
 /// The feeds that what came from this source may carry; `None` for all. Nobody knows of one that is gone, which may have been

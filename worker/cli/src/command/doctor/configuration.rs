@@ -8,7 +8,7 @@ use nightshift_store::without_password;
 use secrecy::ExposeSecret as _;
 
 use super::sources;
-use crate::config::{Config, Destination, Loaded, Source, secret_at};
+use crate::config::{Config, Destination, Feed, Loaded, Source, secret_at};
 use crate::logs::filter;
 
 /// Looks at the configuration as it counts.
@@ -30,6 +30,7 @@ pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
     }
     log_level(config, &mut checkup);
     sources::together(config, &mut checkup);
+    feeds(config, &mut checkup);
     destinations(config, &mut checkup);
     routes(config, &mut checkup);
     mutes(config, now, &mut checkup);
@@ -47,6 +48,20 @@ fn log_level(config: &Config, checkup: &mut Checkup) {
             error.to_string(),
             "no other command starts, the worker included",
             "write error, warn, info, debug or trace, or directives such as \"warn,nightshift_tools=debug\"",
+        );
+    }
+}
+
+/// Feeds whose severities may be numbers on a scale that nobody named.
+fn feeds(config: &Config, checkup: &mut Checkup) {
+    let unscaled = config.feeds.iter().filter(|feed| feed.wants_scale());
+    let names: Vec<&str> = unscaled.map(Feed::name).collect();
+    if !names.is_empty() {
+        checkup.warning(
+            "configuration.severity_scale",
+            format!("no scale is known for the severities of [[feed]] {}", names.join(", ")),
+            "a number is taken to be one of 0 to 100, and an unknown word counts as medium",
+            "say `severity = { scale = \"0-10\" }` or another one (docs/sources.md), `scale = \"words\"` where they are words",
         );
     }
 }

@@ -249,6 +249,38 @@ async fn told_until_it_is_back(status: u16) {
     assert_eq!(source.ready(), Ok(()));
 }
 
+/// As a topic sends it that the extended client publishes to, without raw delivery.
+#[tokio::test]
+async fn f13_a_pointer_in_a_notification_is_followed_when_its_payload_is_back() {
+    let is_back = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&is_back);
+    let mut sent = message("1", "h1");
+    let body =
+        json!({"Type": "Notification", "TopicArn": "t", "Message": pointer("payloads", "one")});
+    sent["Body"] = body.to_string().into();
+    let fake = FakeSqs::answering(move |action, input, before| match action {
+        "ReceiveMessage" if before == 0 => Some((200, json!({"Messages": [sent]}))),
+        "ReceiveMessage" => Some((200, json!({}))),
+        "GET /payloads/one" if seen.load(Ordering::SeqCst) => Some((200, json!({"an": "alert"}))),
+        "GET /payloads/one" => Some((404, json!("<Code>NoSuchKey</Code>"))),
+        _ => but(input, &HashMap::new()),
+    })
+    .await;
+    let source = source(&fake.url, QUEUE, "buckets = ['payloads']", 40);
+    let came = receive(&source, 1).await;
+    assert_eq!(
+        texts(&came),
+        [body.to_string()],
+        "as it stands: one dead letter"
+    );
+    // What `nightshift dead-letters retry` does.
+    let payload = || async { source.payload(&came[0].bytes).await.unwrap() };
+    let gone = "its payload is not there (any more)".to_owned();
+    assert_eq!(payload().await, Err(gone));
+    is_back.store(true, Ordering::SeqCst);
+    assert_eq!(payload().await, Ok(br#"{"an":"alert"}"#.to_vec()));
+}
+
 /// Hands out what this says of its calls, each with the bucket that takes calls and answers none while this is so.
 async fn beside_a_hung_bucket(
     hangs: &Arc<AtomicBool>,

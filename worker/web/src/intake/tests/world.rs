@@ -148,6 +148,7 @@ impl World {
                 order: Order::default(),
                 patience: Duration::MAX,
                 canary: None,
+                severities: Arc::default(),
             },
             source: source.clone(),
             room: Arc::clone(&room),

@@ -1,0 +1,21 @@
+//! JSON that was encoded once more: a string that holds a document.
+
+use serde_json::Value;
+
+use super::{Content, Envelope};
+
+/// Whether a string may hold JSON that is worth reading: an object, a list, or such a string again.
+pub(super) fn is_document(value: &Value) -> bool {
+    value
+        .as_str()
+        .is_some_and(|text| text.trim_start().starts_with(['{', '[', '"']))
+}
+
+pub(super) fn recognise(value: &Value) -> Option<Envelope<'_>> {
+    let text = value.as_str().filter(|_| is_document(value))?;
+    Some(Envelope {
+        name: "json_text",
+        content: Content::Text("", text),
+        fields: &[],
+    })
+}

@@ -1,0 +1,33 @@
+//! Pointers of the extended client for SQS and SNS, whose payload lies in S3. Sources follow them into listed buckets; one
+//! that comes here was not followed, and is no list of findings.
+//!
+//! <https://github.com/awslabs/payload-offloading-java-common-lib-for-aws>
+
+use serde_json::Value;
+
+use crate::ReadError;
+use crate::text::{cut, strip_hidden};
+
+/// The client since 2.0, and the one for SQS before.
+const CLASSES: [&str; 2] = [
+    "software.amazon.payloadoffloading.PayloadS3Pointer",
+    "com.amazon.sqs.javamessaging.MessageS3Pointer",
+];
+
+/// Returns the error of a pointer that was not followed, if the value is one.
+pub(super) fn not_followed(value: &Value) -> Option<ReadError> {
+    let [Value::String(class), place] = value.as_array()?.as_slice() else {
+        return None;
+    };
+    let text = |key: &str| {
+        let text = strip_hidden(place.get(key)?.as_str()?).0;
+        Some(cut(&text, 200).into_owned())
+    };
+    CLASSES
+        .contains(&class.as_str())
+        .then_some(ReadError::Offloaded {
+            path: String::new(),
+            bucket: text("s3BucketName")?,
+            key: text("s3Key")?,
+        })
+}

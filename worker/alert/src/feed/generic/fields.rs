@@ -1,0 +1,212 @@
+//! The fields that a `[[feed]]` can name, and the words of its flags.
+
+use crate::Outcome;
+use crate::feed::Node;
+
+/// The fields that a generic feed can name, with what each is.
+pub const FIELDS: &[(&str, &str)] = &[
+    ("id", "the finding's id at its product; needed"),
+    ("type", "the finding type; needed"),
+    ("title", "one line for people"),
+    ("description", "more lines"),
+    (
+        "severity",
+        "a word, or a number on the scale that the feed's `severity` or its product tells",
+    ),
+    ("provider", "aws, gcp or azure"),
+    ("account", "account or project id"),
+    ("account_name", "the account's name"),
+    ("region", "region or zone"),
+    ("action", "what was done"),
+    ("time", "when it happened"),
+    ("first_seen", "first event"),
+    ("last_seen", "last event"),
+    ("created", "when the finding was made"),
+    ("updated", "when it was last changed"),
+    ("count", "how often it was seen"),
+    ("archived", "true, yes, 1 or archived: it is archived there"),
+    (
+        "resolved",
+        "true, yes, 1, resolved, resolve, closed, fixed, remediated, recovered or ok: it is over there",
+    ),
+    (
+        "suppressed",
+        "true, yes, 1, suppressed, muted, silenced, snoozed, inhibited, ignored or dismissed: nobody wants it there",
+    ),
+    (
+        "passed",
+        "true, yes, 1, passed, pass, compliant or ok: a check that passed",
+    ),
+    (
+        "sample",
+        "true, yes, 1, sample, simulated or simulation: it is a generated sample",
+    ),
+    ("resource", "id of the main resource"),
+    ("resource_name", "its name"),
+    ("resource_type", "its type"),
+    ("actor_ip", "address that acted"),
+    ("principal", "who acted"),
+    ("access_key", "id of the access key that was used"),
+    ("target", "what it was done to (an instance)"),
+    ("target_ip", "address of what it was done to"),
+    ("remote_ip", "address of the far end"),
+    ("domain", "name of the far end"),
+    ("url", "URL of the far end"),
+    ("ip", "an address named, of which nothing tells what it did"),
+    ("user", "a user named, who need not have acted"),
+    ("email", "an email address named"),
+    ("hash", "a digest named"),
+    ("process", "a process named"),
+    ("file", "a file named"),
+    ("image", "a container image named"),
+    ("container", "a container it was done to"),
+    ("cluster", "a cluster it was done to"),
+    ("bucket", "a bucket it was done to"),
+    ("function", "a function it was done to"),
+    ("database", "a database it was done to"),
+    ("cve", "a vulnerability named"),
+    ("wallet", "a wallet named"),
+    ("technique", "an ATT&CK technique id"),
+    (
+        "class",
+        "threat (the default), posture, vulnerability, sensitive_data or other",
+    ),
+    (
+        "outcome",
+        "succeeded or success, denied or deny, failed or failure, blocked, block or prevented, not_attempted",
+    ),
+    ("remediation", "what the product advises"),
+];
+
+/// Words that set any flag.
+const SET: [&str; 3] = ["true", "yes", "1"];
+
+/// Words that set one flag, in small letters. What is none of them sets nothing: `firing`, `open`, `new`, `false`.
+const FLAGS: &[(&str, &[&str])] = &[
+    ("archived", &["archived"]),
+    (
+        "resolved",
+        &[
+            "resolved",
+            "resolve",
+            "closed",
+            "fixed",
+            "remediated",
+            "recovered",
+            "ok",
+        ],
+    ),
+    (
+        "suppressed",
+        &[
+            "suppressed",
+            "muted",
+            "silenced",
+            "snoozed",
+            "inhibited",
+            "ignored",
+            "dismissed",
+        ],
+    ),
+    ("passed", &["passed", "pass", "compliant", "ok"]),
+    ("sample", &["sample", "simulated", "simulation"]),
+];
+
+/// Words for outcomes beside those of [`Outcome`].
+const OUTCOMES: &[(&str, Outcome)] = &[
+    ("success", Outcome::Succeeded),
+    ("deny", Outcome::Denied),
+    ("failure", Outcome::Failed),
+    ("block", Outcome::Blocked),
+    ("prevented", Outcome::Blocked),
+];
+
+/// Returns the outcome of a word, in any case.
+pub(super) fn outcome(word: &str) -> Option<Outcome> {
+    let other = || {
+        let mut words = OUTCOMES.iter();
+        words.find(|(known, _)| known.eq_ignore_ascii_case(word.trim()))
+    };
+    Outcome::parse(word).or_else(|| other().map(|(_, outcome)| *outcome))
+}
+
+/// Whether what stands there sets this flag.
+pub(super) fn is_set(flag: &str, node: Node<'_>) -> bool {
+    let Some(word) = node.text() else {
+        return false;
+    };
+    let own = FLAGS.iter().filter(|(name, _)| *name == flag);
+    let mut words = own.flat_map(|(_, words)| *words).chain(&SET);
+    words.any(|known| known.eq_ignore_ascii_case(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::DetailKind;
+    use crate::severity::scales::SCALES;
+
+    /// The rows of the table below a heading of the page.
+    fn table(heading: &str) -> Vec<&'static str> {
+        let page = include_str!("../../../../../docs/sources.md");
+        let (_, rest) = page.split_once(&format!("\n{heading}\n")).unwrap();
+        let section = rest.split("\n#").next().unwrap();
+        section
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+            .collect()
+    }
+
+    fn rows<'a>(known: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+        known
+            .map(|(name, about)| format!("| `{name}` | {} |", about.trim_end_matches('.')))
+            .collect()
+    }
+
+    #[test]
+    fn tables_of_the_documents_are_those_of_the_program() {
+        let fields = FIELDS.iter().map(|(name, about)| (*name, *about));
+        assert_eq!(table("### Fields"), rows(fields));
+        let details = DetailKind::ALL.iter();
+        let details = details.map(|kind| (kind.as_str(), kind.about()));
+        assert_eq!(table("### Details"), rows(details));
+        let scales = SCALES.iter().map(|scale| (scale.name, scale.about));
+        assert_eq!(table("### Scales"), rows(scales));
+    }
+
+    #[test]
+    fn fields_of_flags_tell_their_words() {
+        for (flag, words) in FLAGS {
+            let (_, about) = FIELDS.iter().find(|(name, _)| name == flag).unwrap();
+            let (list, _) = about.split_once(':').unwrap();
+            let told: Vec<&str> = list
+                .split([',', ' '])
+                .filter(|word| !["", "or"].contains(word))
+                .collect();
+            let known: Vec<&str> = SET.iter().chain(*words).copied().collect();
+            assert_eq!(told, known, "{flag}");
+        }
+    }
+
+    #[test]
+    fn words_that_are_no_flag_set_nothing() {
+        let set = |flag, value: serde_json::Value| is_set(flag, Node::of(&value));
+        for value in [json!(true), json!("Yes"), json!(1), json!("RESOLVED")] {
+            assert!(set("resolved", value.clone()), "{value}");
+        }
+        for value in [
+            json!(false),
+            json!("firing"),
+            json!("open"),
+            json!(0),
+            json!(""),
+            json!(null),
+            json!("unresolved"),
+        ] {
+            assert!(!set("resolved", value.clone()), "{value}");
+        }
+        assert!(!set("suppressed", json!("resolved")));
+    }
+}

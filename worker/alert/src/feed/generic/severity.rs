@@ -1,0 +1,109 @@
+//! How the severities of a `[[feed]]` are read: its own words first, then the scale that it names or its product's.
+
+use std::collections::BTreeMap;
+
+use crate::Severity;
+use crate::severity::scales::{self, Scale};
+
+/// `severity` of a `[[feed]]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SeverityRule {
+    /// JSON pointer to the severity, where `fields` has none.
+    pub pointer: Option<String>,
+    /// The scale of its words and numbers; its product's if not given.
+    pub scale: Option<&'static Scale>,
+    /// Words or numbers as they are sent, with what they mean; their case does not count.
+    pub map: BTreeMap<String, Severity>,
+}
+
+impl SeverityRule {
+    /// Returns the scale: the one that is named, else that of the first of these products which is known.
+    pub(super) fn scale_of(&self, products: &[&str]) -> Option<&'static Scale> {
+        let known = || products.iter().find_map(|name| Scale::for_product(name));
+        self.scale.or_else(known)
+    }
+
+    /// Returns the severity, and whether what was sent is not known: a word counts as medium then, and a number is read
+    /// on the default scale where there is no other.
+    pub(super) fn read(&self, sent: &str, scale: Option<&Scale>) -> (Severity, bool) {
+        let sent = sent.trim();
+        if sent.is_empty() {
+            return (Severity::Medium, false);
+        }
+        let own = || {
+            let mut own = self.map.iter();
+            own.find(|(word, _)| word.trim().eq_ignore_ascii_case(sent))
+        };
+        let mapped = self
+            .map
+            .get(sent)
+            .or_else(|| own().map(|(_, mapped)| mapped));
+        let known = mapped.copied().or_else(|| match scale {
+            Some(scale) => scale.severity(sent),
+            None => scales::from_product("", sent),
+        });
+        if let Some(known) = known {
+            return (known, false);
+        }
+        let assumed = scales::DEFAULT.severity(sent).filter(|_| scale.is_none());
+        (assumed.unwrap_or(Severity::Medium), true)
+    }
+
+    /// What is wrong with it, where `fields` has a pointer to the severity or has none.
+    pub(super) fn fault(&self, is_field: bool) -> Option<String> {
+        let has_rule = self.scale.is_some() || !self.map.is_empty();
+        match (is_field, self.pointer.is_some()) {
+            (true, true) => Some(
+                "severity has two pointers: keep fields.severity or severity.pointer".to_owned(),
+            ),
+            (false, false) if has_rule => Some(
+                "severity has no pointer: name it in severity.pointer or fields.severity"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_feed_come_before_its_scale() {
+        let rule = SeverityRule {
+            map: [
+                ("Urgent".to_owned(), Severity::Critical),
+                ("1".to_owned(), Severity::Low),
+            ]
+            .into(),
+            ..SeverityRule::default()
+        };
+        let scale = Scale::parse("p1-p5");
+        assert_eq!(rule.read("urgent ", scale), (Severity::Critical, false));
+        assert_eq!(rule.read("1", scale), (Severity::Low, false));
+        assert_eq!(rule.read("2", scale), (Severity::High, false));
+        assert_eq!(rule.read("whenever", scale), (Severity::Medium, true));
+        assert_eq!(rule.read("", scale), (Severity::Medium, false));
+    }
+
+    #[test]
+    fn numbers_without_a_scale_share_the_default_one() {
+        let rule = SeverityRule::default();
+        for (sent, severity) in [
+            ("0", Severity::Informational),
+            ("10", Severity::Low),
+            ("11", Severity::Low),
+            ("85", Severity::High),
+            ("95", Severity::Critical),
+            ("101", Severity::Medium),
+        ] {
+            assert_eq!(rule.read(sent, None), (severity, true), "{sent}");
+        }
+        // A scale that is known is not left for the default one.
+        assert_eq!(
+            rule.read("85", Scale::parse("0-10")),
+            (Severity::Medium, true)
+        );
+    }
+}

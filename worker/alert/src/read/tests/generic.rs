@@ -1,0 +1,311 @@
+//! Feeds of the configuration: lists, what stands around findings, flags and severities.
+
+use std::collections::BTreeMap;
+
+use super::wrapping::{Wrap, wrap};
+use super::*;
+use crate::feed::{GenericFeed, SeverityRule};
+use crate::severity::Scale;
+use crate::{DetailKind, Flag, Severity};
+
+fn pointers(fields: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let fields = fields.iter();
+    fields
+        .map(|(field, pointer)| ((*field).to_owned(), (*pointer).to_owned()))
+        .collect()
+}
+
+fn feed(name: &str, matches: &str, fields: &[(&str, &str)]) -> GenericFeed {
+    GenericFeed {
+        name: name.to_owned(),
+        matches: matches.to_owned(),
+        fields: pointers(fields),
+        ..GenericFeed::default()
+    }
+}
+
+fn alertmanager() -> GenericFeed {
+    let fields = [
+        ("id", "/fingerprint"),
+        ("type", "/labels/alertname"),
+        ("severity", "/labels/severity"),
+        ("first_seen", "/startsAt"),
+        ("last_seen", "/endsAt"),
+        ("resolved", "/status"),
+        ("target", "/labels/instance"),
+        ("trait", "envelope:/receiver"),
+    ];
+    feed("alertmanager", "/fingerprint", &fields)
+}
+
+fn group() -> Value {
+    let alert = |status: &str, id: &str| {
+        json!({"status": status, "fingerprint": id, "startsAt": "2026-11-26T22:00:00Z", "endsAt": "0001-01-01T00:00:00Z",
+            "labels": {"alertname": "Egress", "severity": "critical", "instance": id}})
+    };
+    json!({"version": "4", "status": "firing", "receiver": "triage", "alerts": [alert("resolved", "web-1"), alert("firing", "web-2")]})
+}
+
+fn read_with(feed: &GenericFeed, message: &Value) -> Batch {
+    let options = ReadOptions {
+        generic: vec![feed.clone()],
+        ..ReadOptions::default()
+    };
+    read(message.to_string().as_bytes(), &options).unwrap()
+}
+
+fn severity_of(name: &str, severity: SeverityRule, sent: &Value) -> (Severity, bool) {
+    let mut feed = feed(
+        name,
+        "/id",
+        &[("id", "/id"), ("type", "/id"), ("severity", "/severity")],
+    );
+    feed.severity = severity;
+    let alert = read_with(&feed, &json!({"id": "1", "severity": sent}))
+        .alerts
+        .remove(0);
+    let flags = alert.flags.iter();
+    let mut unknown = flags.filter(|flag| matches!(flag, Flag::UnknownSeverity { .. }));
+    (alert.severity, unknown.next().is_some())
+}
+
+#[test]
+fn alerts_of_a_group_are_read_one_by_one() {
+    let named = GenericFeed {
+        list: Some("/alerts".to_owned()),
+        ..alertmanager()
+    };
+    for feed in [alertmanager(), named] {
+        let batch = read_with(&feed, &group());
+        let told: Vec<_> = batch
+            .alerts
+            .iter()
+            .map(|alert| (alert.key.id.as_str(), alert.state.resolved, alert.severity))
+            .collect();
+        let critical = Severity::Critical;
+        assert_eq!(
+            told,
+            [("web-1", true, critical), ("web-2", false, critical)]
+        );
+        assert_eq!(batch.rejected, []);
+        // Prometheus writes the year 1 where an alert has not ended.
+        assert_eq!(batch.alerts[1].times.last_seen, None);
+        let receivers: Vec<&str> = batch.alerts[1].details_of(DetailKind::Trait).collect();
+        assert_eq!(receivers, ["triage"]);
+    }
+}
+
+#[test]
+fn lists_that_a_feed_names_are_opened_in_any_envelope() {
+    let mut feed = feed(
+        "siem",
+        "/rule",
+        &[
+            ("id", "/id"),
+            ("type", "/rule"),
+            ("account", "envelope:/tenant"),
+        ],
+    );
+    feed.list = Some("/page/hits".to_owned());
+    let page = json!({"tenant": "t-1", "page": {"hits": [{"id": 1, "rule": "a"}, {"id": 2, "rule": "b"}, {"heartbeat": true}]}});
+    for kind in [
+        Wrap::Sns,
+        Wrap::EventBridge,
+        Wrap::PubSub,
+        Wrap::CloudEvent,
+        Wrap::List,
+    ] {
+        let batch = read_with(&feed, &wrap(kind, &page));
+        let keys: Vec<String> = batch
+            .alerts
+            .iter()
+            .map(|alert| alert.key.to_string())
+            .collect();
+        assert_eq!(keys, ["siem/t-1/1", "siem/t-1/2"], "{kind:?}");
+        assert_eq!(batch.rejected.len(), 1, "{kind:?}");
+    }
+}
+
+#[test]
+fn lists_without_a_finding_are_left_closed() {
+    let mut feed = alertmanager();
+    feed.list = Some("/alerts".to_owned());
+    let options = ReadOptions {
+        generic: vec![feed],
+        ..ReadOptions::default()
+    };
+    for other in [
+        json!({"alerts": []}),
+        json!({"alerts": [{"x": 1}]}),
+        json!({"events": ["x"]}),
+    ] {
+        let error = read(other.to_string().as_bytes(), &options).unwrap_err();
+        assert!(
+            matches!(&error, ReadError::UnknownShape { path, .. } if path.is_empty()),
+            "{error}"
+        );
+    }
+    // A finding of a built-in feed stays one, whatever lists somebody writes into it.
+    let mut finding = parsed("guardduty-finding");
+    finding["alerts"] = group()["alerts"].clone();
+    let batch = read(finding.to_string().as_bytes(), &options).unwrap();
+    assert_eq!(batch.alerts.len(), 1);
+    assert_eq!(batch.alerts[0].feed, "guardduty");
+}
+
+#[test]
+fn account_region_and_time_are_reached_in_the_envelope() {
+    let fields = [
+        ("id", "/id"),
+        ("type", "/rule"),
+        ("account", "envelope:/account"),
+        ("region", "envelope:/region"),
+        ("time", "envelope:/time"),
+    ];
+    let feed = feed("scanner", "/rule", &fields);
+    let finding = json!({"id": "7", "rule": "Malware"});
+    let event = json!({"detail-type": "x", "source": "scanner", "account": "111122223333", "region": "eu-west-1",
+        "time": "2026-11-26T22:00:00Z", "detail": finding});
+    for message in [event.clone(), wrap(Wrap::Sns, &event)] {
+        let alert = read_with(&feed, &message).alerts.remove(0);
+        assert_eq!(alert.key.to_string(), "scanner/111122223333/7");
+        assert_eq!(alert.region.as_deref(), Some("eu-west-1"));
+        let seen = alert.times.first_seen.map(|time| time.to_rfc3339());
+        assert_eq!(seen.as_deref(), Some("2026-11-26T22:00:00+00:00"));
+    }
+    // The innermost envelope that has a field counts.
+    let inner =
+        json!({"detail-type": "x", "region": "eu-central-1", "account": null, "detail": finding});
+    let mut outer = event;
+    outer["detail"] = inner;
+    let alert = read_with(&feed, &outer).alerts.remove(0);
+    assert_eq!(alert.account.as_deref(), Some("111122223333"));
+    assert_eq!(alert.region.as_deref(), Some("eu-central-1"));
+    let bare = read_with(&feed, &finding).alerts.remove(0);
+    assert_eq!((bare.account, bare.region), (None, None));
+}
+
+#[test]
+fn fields_of_every_transport_are_reached() {
+    let finding = json!({"id": "7", "rule": "Malware"});
+    let text = finding.to_string();
+    let data = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &text);
+    let time = "2026-11-26T22:00:00Z";
+    for (pointer, message) in [
+        (
+            "envelope:/Timestamp",
+            json!({"Type": "Notification", "TopicArn": "t", "Timestamp": time, "Message": text}),
+        ),
+        (
+            "envelope:/message/publishTime",
+            json!({"subscription": "s", "message": {"data": data, "publishTime": time}}),
+        ),
+        (
+            "envelope:/time",
+            json!({"specversion": "1.0", "type": "t", "source": "s", "time": time, "data": finding}),
+        ),
+    ] {
+        let feed = feed(
+            "scanner",
+            "/rule",
+            &[("id", "/id"), ("type", "/rule"), ("time", pointer)],
+        );
+        let alert = read_with(&feed, &message).alerts.remove(0);
+        assert!(alert.times.first_seen.is_some(), "{pointer}");
+    }
+    let mut options = ReadOptions {
+        generic: vec![feed(
+            "scanner",
+            "/rule",
+            &[
+                ("id", "/id"),
+                ("type", "/rule"),
+                ("account", "envelope:/subject"),
+            ],
+        )],
+        ..ReadOptions::default()
+    };
+    let attributes = [("ce-specversion", "1.0"), ("ce-subject", "tenant-9")];
+    options.attributes = pointers(&attributes);
+    let batch = read(text.as_bytes(), &options).unwrap();
+    assert_eq!(batch.alerts[0].account.as_deref(), Some("tenant-9"));
+}
+
+#[test]
+fn stars_in_pointers_stand_for_elements() {
+    let fields = [
+        ("id", "/id"),
+        ("type", "/rule"),
+        ("ip", "/evidence/*/ip"),
+        ("user", "/evidence/*/users/*"),
+        ("technique", "/threat/*/technique/*/id"),
+    ];
+    let message = json!({"id": "7", "rule": "x", "evidence": [{"ip": "198.51.100.1"}, {"users": ["dana", "eve"]}, {"ip": "198.51.100.2"}],
+        "threat": [{"technique": [{"id": "T1078"}]}, {"technique": []}, {"technique": [{"id": "T1110"}, {"id": "T1505"}]}]});
+    let alert = read_with(&feed("xdr", "/rule", &fields), &message)
+        .alerts
+        .remove(0);
+    for (kind, value) in [
+        (IndicatorKind::Ip, "198.51.100.1"),
+        (IndicatorKind::Ip, "198.51.100.2"),
+        (IndicatorKind::Principal, "dana"),
+        (IndicatorKind::Principal, "eve"),
+    ] {
+        assert!(has(&alert, kind, Role::Related, value), "{value}");
+    }
+    let techniques: Vec<&str> = alert.techniques.iter().map(|one| one.id.as_str()).collect();
+    assert_eq!(techniques, ["T1078", "T1110", "T1505"]);
+}
+
+#[test]
+fn severities_are_on_the_scale_of_their_feed() {
+    let told = |scale| SeverityRule {
+        scale: Scale::parse(scale),
+        ..SeverityRule::default()
+    };
+    for (name, rule, sent, severity) in [
+        (
+            "falcon",
+            SeverityRule::default(),
+            json!(10),
+            Severity::Informational,
+        ),
+        (
+            "falco",
+            SeverityRule::default(),
+            json!("Alert"),
+            Severity::Critical,
+        ),
+        ("edr", told("falcon"), json!("10"), Severity::Informational),
+        ("edr", told("0-10"), json!(10), Severity::Critical),
+        ("edr", told("1-4"), json!(1), Severity::High),
+        ("edr", told("0-15"), json!(12.0), Severity::High),
+    ] {
+        assert_eq!(
+            severity_of(name, rule, &sent),
+            (severity, false),
+            "{name} {sent}"
+        );
+    }
+}
+
+#[test]
+fn severities_that_nobody_explained_are_told() {
+    let unknown = |sent: Value| severity_of("edr", SeverityRule::default(), &sent);
+    assert_eq!(unknown(json!("Urgent")), (Severity::Medium, true));
+    assert_eq!(unknown(json!(10)), (Severity::Low, true));
+    assert_eq!(unknown(json!(85)), (Severity::High, true));
+    assert_eq!(unknown(json!("High")), (Severity::High, false));
+    assert_eq!(unknown(json!(null)), (Severity::Medium, false));
+}
+
+#[test]
+fn claims_are_kept_as_details() {
+    let fields = [("id", "/id"), ("type", "/id"), ("claim", "/notes/*")];
+    let message = json!({"id": "7", "notes": ["maintenance window CHG-1", "known scanner"]});
+    let alert = read_with(&feed("edr", "/id", &fields), &message)
+        .alerts
+        .remove(0);
+    let claims: Vec<&str> = alert.details_of(DetailKind::Claim).collect();
+    assert_eq!(claims, ["known scanner", "maintenance window CHG-1"]);
+}

@@ -1,0 +1,52 @@
+//! Severities that nobody explained are logged once for each feed and value: somebody should name their scale.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use nightshift_alert::{Alert, Flag};
+
+/// Most feeds and values that are kept: whoever writes alerts may write any word.
+const MOST: usize = 256;
+
+/// The severities that were logged.
+#[derive(Debug, Default)]
+pub struct UnknownSeverities(Mutex<HashSet<(String, String)>>);
+
+impl UnknownSeverities {
+    /// Logs what of an alert's severity is not known, unless it was logged before.
+    pub(super) fn log(&self, source: &str, alert: &Alert) {
+        for flag in &alert.flags {
+            if let Flag::UnknownSeverity { value } = flag
+                && self.is_new(&alert.feed, value)
+            {
+                tracing::warn!(
+                    source.name = source,
+                    feed = alert.feed,
+                    severity = value,
+                    counts_as = alert.severity.as_str(),
+                    "a severity is on no known scale; name one in `severity` of the [[feed]]"
+                );
+            }
+        }
+    }
+
+    fn is_new(&self, feed: &str, value: &str) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.len() < MOST && known.insert((feed.to_owned(), value.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_severities_are_new_once_and_bounded() {
+        let known = UnknownSeverities::default();
+        assert!(known.is_new("edr", "Urgent"));
+        assert!(!known.is_new("edr", "Urgent"));
+        assert!(known.is_new("siem", "Urgent"));
+        let new = (0..1000).filter(|n| known.is_new("edr", &n.to_string()));
+        assert_eq!(new.count(), MOST - 2);
+    }
+}
