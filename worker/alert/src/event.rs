@@ -15,8 +15,12 @@ use entity::{actor, concerned, named, origin, short};
 
 /// Most characters of a vendor's title.
 const MOST_TITLE: usize = 240;
+/// Most characters of one behind what is known already.
+const MOST_MEANING: usize = 120;
 /// Most characters of a command line.
 const MOST_COMMAND: usize = 160;
+/// How the types of attacks begin that are made of many acts.
+const SEQUENCE: &str = "AttackSequence:";
 /// Products whose names are not their words with capitals.
 const PRODUCTS: [(&str, &str); 6] = [
     ("guardduty", "GuardDuty"),
@@ -109,8 +113,11 @@ fn error_code(alert: &Alert) -> String {
         .map_or_else(String::new, |code| format!(" ({})", short(code)))
 }
 
-/// What somebody or something did.
+/// What somebody or something did; none of an attack that is made of many acts.
 fn act(alert: &Alert) -> Option<String> {
+    if alert.kind.starts_with(SEQUENCE) {
+        return None;
+    }
     let said = network::probe(alert)
         .or_else(|| network::log_in(alert))
         .or_else(|| call(alert))
@@ -119,7 +126,7 @@ fn act(alert: &Alert) -> Option<String> {
     Some(format!(
         "{said}{}{}{}.",
         times(alert),
-        network::meaning(alert),
+        meaning(alert),
         lists(alert),
     ))
 }
@@ -137,9 +144,25 @@ fn call(alert: &Alert) -> Option<String> {
     };
     let of_cloud = || operation::phrase(alert).map(|phrase| (phrase.past, phrase.base));
     let (past, base) = of_cluster().or_else(of_cloud)?;
-    let who = actor(alert).unwrap_or_else(|| "Somebody whom the alert does not name".to_owned());
+    let who = actor(alert)?;
     let said = Clause { who, past, base }.ended(alert);
     Some(format!("{said}{}", origin(alert)))
+}
+
+/// What the product takes it for: by its type, else in its own words where only the deed is known, not what it is for.
+fn meaning(alert: &Alert) -> String {
+    match network::purpose(alert) {
+        Some(purpose) => format!(", reported as {purpose}"),
+        None if operation::is_known(alert) => String::new(),
+        None => format!(", reported as \"{}\"", title(alert, MOST_MEANING)),
+    }
+}
+
+/// The vendor's title as it stands between quotes.
+fn title(alert: &Alert, most: usize) -> String {
+    let title = single_line(&alert.title);
+    let title = cut(title.trim_end_matches('.'), most);
+    title.replace('"', "'")
 }
 
 fn times(alert: &Alert) -> String {
@@ -175,8 +198,7 @@ fn lists(alert: &Alert) -> String {
 
 /// The vendor's title as the vendor's, with what it leaves out of who, where and what.
 fn report(alert: &Alert) -> String {
-    let title = cut(&single_line(&alert.title), MOST_TITLE).replace('"', "'");
-    let title = title.trim_end_matches('.');
+    let title = title(alert, MOST_TITLE);
     let told = |values: &[&str]| values.iter().any(|value| title.contains(value));
     let mut said = format!("{} reports: \"{title}\"", alert.product_name());
     let all = |role| -> Vec<&str> {
@@ -223,8 +245,12 @@ fn far_end(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
 
 /// What was found, what was called and what ran, where a title does not say so.
 fn manner(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
-    let mut found: Vec<&str> = alert.details_of(DetailKind::ThreatName).collect();
-    found.extend(alert.details_of(DetailKind::Signature));
+    let found = [DetailKind::ThreatName, DetailKind::Signature]
+        .map(|kind| alert.details_of(kind).collect::<Vec<_>>());
+    let found = found
+        .into_iter()
+        .find(|all| !all.is_empty())
+        .unwrap_or_default();
     let parts = [("found", found), ("calls", operation::names(alert))];
     let mut said = String::new();
     for (label, values) in parts {

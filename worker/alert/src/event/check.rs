@@ -1,8 +1,7 @@
 //! What is wrong without anybody having acted: a control that fails, a vulnerability.
 
-use super::MOST_TITLE;
 use super::entity::{concerned, name_of_resource, named, short};
-use crate::text::{cut, single_line};
+use super::{MOST_TITLE, title};
 use crate::{Alert, DetailKind, IndicatorKind};
 
 /// What the type of a resource is in plain words; the first one that it contains counts.
@@ -41,9 +40,8 @@ pub(super) fn control(alert: &Alert) -> Option<String> {
     } else {
         "fails"
     };
-    let title = cut(&single_line(&alert.title), MOST_TITLE).replace('"', "'");
-    let title = title.trim_end_matches('.');
-    Some(match alert.kind.eq_ignore_ascii_case(title) {
+    let title = title(alert, MOST_TITLE);
+    Some(match alert.kind.eq_ignore_ascii_case(&title) {
         true => format!("{what} {verb} control {}.", short(&alert.kind)),
         false => format!("{what} {verb} control {}: \"{title}\".", short(&alert.kind)),
     })

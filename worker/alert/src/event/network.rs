@@ -7,7 +7,7 @@ use crate::{Alert, DetailKind, IndicatorKind, Outcome, Role};
 /// What words in the type of a finding say that the traffic is for; the first one counts.
 ///
 /// <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_finding-types-active.html>
-const MEANINGS: [(&str, &str); 27] = [
+const PURPOSES: [(&str, &str); 27] = [
     ("sshbruteforce", "SSH password guessing"),
     ("rdpbruteforce", "RDP password guessing"),
     ("winrmbruteforce", "WinRM password guessing"),
@@ -40,13 +40,11 @@ const MEANINGS: [(&str, &str); 27] = [
     ),
 ];
 
-/// What the type says of it beside the deed.
-pub(super) fn meaning(alert: &Alert) -> String {
+/// What the type says that it is for.
+pub(super) fn purpose(alert: &Alert) -> Option<&'static str> {
     let kind = alert.kind.to_ascii_lowercase();
-    let found = MEANINGS.iter().find(|(word, _)| kind.contains(word));
-    found.map_or_else(String::new, |(_, meaning)| {
-        format!(", reported as {meaning}")
-    })
+    let found = PURPOSES.iter().find(|(word, _)| kind.contains(word));
+    found.map(|(_, purpose)| *purpose)
 }
 
 fn is_action(alert: &Alert, word: &str) -> bool {

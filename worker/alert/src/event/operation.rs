@@ -52,6 +52,11 @@ pub(super) fn phrase(alert: &Alert) -> Option<Phrase> {
     })
 }
 
+/// Whether the one operation of an alert has words of its own, which say what it is for.
+pub(super) fn is_known(alert: &Alert) -> bool {
+    operation(alert).is_some_and(|told| row(parts(told).1).is_some())
+}
+
 /// Returns the names of all operations that the alert tells of, without doubles.
 pub(super) fn names(alert: &Alert) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();

@@ -96,8 +96,8 @@ fn calls_say_who_did_what_to_what() {
     })), @"role Admin (session eve) of account 444455556666 tried to create an access key for deployer and was denied (AccessDenied).");
     insta::assert_snapshot!(said(alice(json!({
         "details": [["operation", "ce.amazonaws.com GetCostForecast"]], "count": 12, "outcome": "failed",
-    }))), @"alice tried to call ce:GetCostForecast, which failed, from 198.51.100.9, 12 times.");
-    insta::assert_snapshot!(said(json!({"details": stop})), @"Somebody whom the alert does not name stopped CloudTrail logging.");
+    }))), @r#"alice tried to call ce:GetCostForecast, which failed, from 198.51.100.9, 12 times, reported as "Something is odd"."#);
+    insta::assert_snapshot!(said(json!({"details": stop})), @r#"GuardDuty reports: "Something is odd"; calls: StopLogging."#);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_person_stands_before_a_shared_identity() {
         ],
         "details": [["session", "eve@corp.example"]],
     });
-    insta::assert_snapshot!(said(shared), @r#"eve@corp.example, as system:shared-admin, ran "list secrets" on Kubernetes cluster pay, from 203.0.113.5."#);
+    insta::assert_snapshot!(said(shared), @r#"eve@corp.example, as system:shared-admin, ran "list secrets" on Kubernetes cluster pay, from 203.0.113.5, reported as "Something is odd"."#);
     insta::assert_snapshot!(said(json!({
         "key": "scc", "provider": "gcp", "action": "SetIamPolicy",
         "resources": [["google.cloud.resourcemanager.Project", "//cloudresourcemanager.googleapis.com/projects/1", "shop-prod"]],
@@ -143,7 +143,7 @@ fn traffic_is_told_in_its_direction() {
         "action": "DNS_REQUEST", "outcome": "blocked", "type": "CryptoCurrency:EC2/BitcoinTool.B!DNS",
         "indicators": [["target", "instance", "i-0bb"], ["remote", "domain", "pool.bad.example"]],
     }))), @"web-1 tried to look up the domain pool.bad.example and was blocked, reported as coin mining.");
-    insta::assert_snapshot!(said(web(json!({"action": "PORT_PROBE", "details": [["local_port", "9200"]]}))), @"198.51.100.9 probed port 9200 of web-1.");
+    insta::assert_snapshot!(said(web(json!({"action": "PORT_PROBE", "details": [["local_port", "9200"]]}))), @r#"198.51.100.9 probed port 9200 of web-1, reported as "Something is odd"."#);
 }
 
 #[test]
@@ -158,16 +158,16 @@ fn logins_say_who_got_in() {
         ["actor", "ip", "203.0.113.71"],
         ["actor", "principal", "admin"],
     ]);
-    insta::assert_snapshot!(said(json!({"resources": vm, "details": both, "indicators": actors})), @"203.0.113.71 as admin logged in to vm1; 198.51.100.70 tried and failed.");
+    insta::assert_snapshot!(said(json!({"resources": vm, "details": both, "indicators": actors})), @r#"203.0.113.71 as admin logged in to vm1; 198.51.100.70 tried and failed, reported as "Something is odd"."#);
     insta::assert_snapshot!(said(json!({
         "resources": vm, "details": [["auth_result", "FAIL", "198.51.100.70"], ["event_count", "240"]],
-    })), @"198.51.100.70 tried to log in to vm1 and failed, 240 attempts.");
+    })), @r#"198.51.100.70 tried to log in to vm1 and failed, 240 attempts, reported as "Something is odd"."#);
     let database = json!([["RDSDBInstance", "orders-db"]]);
     insta::assert_snapshot!(said(web(json!({
         "resources": database, "action": "RDS_LOGIN_ATTEMPT", "outcome": "not_attempted",
         "type": "Discovery:RDS/TorIPCaller",
     }))), @"198.51.100.9 probed orders-db; no login was attempted, reported as a caller from Tor.");
-    insta::assert_snapshot!(said(web(json!({"resources": database, "action": "RDS_LOGIN_ATTEMPT"}))), @"198.51.100.9 tried to log in to orders-db.");
+    insta::assert_snapshot!(said(web(json!({"resources": database, "action": "RDS_LOGIN_ATTEMPT"}))), @r#"198.51.100.9 tried to log in to orders-db, reported as "Something is odd"."#);
 }
 
 #[test]

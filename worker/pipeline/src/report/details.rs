@@ -61,6 +61,13 @@ const LABELS: &[(DetailKind, &str, &str)] = &[
     (DetailKind::Persistence, "Persistence", "永続化"),
     (DetailKind::HttpRequest, "HTTP request", "HTTP リクエスト"),
     (DetailKind::DnsQuery, "DNS query", "DNS クエリ"),
+    (DetailKind::DatabaseName, "Database", "データベース"),
+    (
+        DetailKind::DatabaseQuery,
+        "Database query",
+        "データベースクエリ",
+    ),
+    (DetailKind::ProcessUser, "Ran as", "実行ユーザー"),
     (DetailKind::LogonType, "Kind of login", "ログイン種別"),
     (DetailKind::AuthResult, "Login", "ログイン結果"),
     (DetailKind::EventCount, "Events", "イベント数"),
