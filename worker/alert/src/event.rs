@@ -81,7 +81,9 @@ fn capitalised(word: &str) -> String {
 /// Whether the result of a login says that it succeeded.
 fn is_success(result: &str) -> bool {
     let result = result.trim().to_ascii_lowercase();
-    result.starts_with("succe") || matches!(result.as_str(), "ok" | "pass" | "allowed" | "true")
+    let mut words = result.split_whitespace();
+    words.any(|word| word.starts_with("succe"))
+        || matches!(result.as_str(), "ok" | "pass" | "allowed" | "true")
 }
 
 /// A clause about somebody: what was done, and how one says that it was tried.

@@ -22,6 +22,8 @@ mod read;
 pub mod severity;
 pub mod text;
 pub mod trace;
+#[cfg(test)]
+mod vendor_names;
 mod written_time;
 
 pub use address::is_public;

@@ -1,5 +1,7 @@
 //! What happened in the network: probes, logins, DNS queries, connections.
 
+use std::net::IpAddr;
+
 use super::entity::{actor, concerned, named, origin, short, values};
 use super::{Clause, is_success};
 use crate::{Alert, DetailKind, IndicatorKind, Outcome, Role};
@@ -73,25 +75,22 @@ pub(super) fn log_in(alert: &Alert) -> Option<String> {
             .filter_map(|one| one.about.as_deref())
             .collect()
     };
-    let (inside, outside) = (result(true), result(false));
+    let (inside, mut outside) = (result(true), result(false));
+    outside.retain(|one| !inside.contains(one));
     let place = concerned(alert)?;
     let tried = |count: &str| format!("tried to log in to {place} and failed{count}");
+    let got_in = || format!("{} logged in to {place}", who(alert, &inside));
+    let kept_out = || who(alert, &outside);
     match (inside.is_empty(), outside.is_empty()) {
-        (false, true) => {
-            return Some(format!(
-                "{}{} logged in to {place}",
-                named(&inside),
-                user(alert)
-            ));
-        }
+        (false, true) => return Some(got_in()),
         (false, false) => {
-            let (inside, outside) = (named(&inside), named(&outside));
-            let user = user(alert);
             return Some(format!(
-                "{inside}{user} logged in to {place}; {outside} tried and failed"
+                "{}; {} tried and failed",
+                got_in(),
+                named(&outside)
             ));
         }
-        (true, false) => return Some(format!("{} {}", named(&outside), tried(&attempts(alert)))),
+        (true, false) => return Some(format!("{} {}", kept_out(), tried(&attempts(alert)))),
         (true, true) => {}
     }
     if !is_action(alert, "RDS_LOGIN_ATTEMPT") {
@@ -104,6 +103,21 @@ pub(super) fn log_in(alert: &Alert) -> Option<String> {
         Some(Outcome::Failed | Outcome::Denied) => format!("{who} {}", tried(&attempts(alert))),
         _ => format!("{who} tried to log in to {place}{}", attempts(alert)),
     })
+}
+
+/// Names who logged in or tried to: addresses, as the users that results tell of, else as the one identity that acted.
+fn who(alert: &Alert, results: &[&str]) -> String {
+    let (mut addresses, mut users): (Vec<&str>, Vec<&str>) = results
+        .iter()
+        .partition(|one| one.parse::<IpAddr>().is_ok());
+    addresses.dedup();
+    users.sort_unstable();
+    users.dedup();
+    match (addresses.is_empty(), users.is_empty()) {
+        (true, _) => named(&users),
+        (false, true) => format!("{}{}", named(&addresses), user(alert)),
+        (false, false) => format!("{} as {}", named(&addresses), named(&users)),
+    }
 }
 
 /// ` as admin`, where one identity acted.
@@ -131,7 +145,9 @@ pub(super) fn query(alert: &Alert) -> Option<String> {
     }
     let domains = named(&domains);
     let clause = Clause {
-        who: concerned(alert).or_else(|| actor(alert))?,
+        who: concerned(alert)
+            .map(|place| format!("{place}{}", user(alert)))
+            .or_else(|| actor(alert))?,
         past: format!("looked up the domain {domains}"),
         base: format!("look up the domain {domains}"),
     };
@@ -157,7 +173,7 @@ pub(super) fn connection(alert: &Alert) -> Option<String> {
         Some(far) if has_out || !has_in && is_action(alert, "NETWORK_CONNECTION") => {
             let to = format!("to {}{}", port(alert, DetailKind::RemotePort), named(&far));
             Clause {
-                who: place,
+                who: format!("{place}{}", user(alert)),
                 past: format!("connected {to}"),
                 base: format!("connect {to}"),
             }
@@ -165,7 +181,7 @@ pub(super) fn connection(alert: &Alert) -> Option<String> {
         _ if !sources.is_empty() && (has_in || is_action(alert, "NETWORK_CONNECTION")) => {
             let to = format!("to {}{place}", port(alert, DetailKind::LocalPort));
             Clause {
-                who: named(&sources),
+                who: format!("{}{}", named(&sources), user(alert)),
                 past: format!("connected {to}"),
                 base: format!("connect {to}"),
             }

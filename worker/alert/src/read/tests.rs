@@ -3,8 +3,10 @@
 mod addresses;
 mod asff;
 mod attacks;
+mod corpus;
 mod faults;
 mod feeds;
+mod fields;
 mod generic;
 mod guardduty;
 mod kinds;

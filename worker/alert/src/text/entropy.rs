@@ -61,8 +61,11 @@ pub(super) fn secrets(text: &str) -> Vec<std::ops::Range<usize>> {
 /// The whole token if it looks random, else those of its parts that do.
 fn suspicious(token: &str) -> Vec<std::ops::Range<usize>> {
     let trimmed = token.trim_end_matches(['.', '-', '/']);
-    // A path, a URL's path or a dotted name is judged by its parts, a key in base64 as a whole.
-    if !trimmed.contains(['.', '-', '~']) && !trimmed.starts_with('/') && is_random(trimmed) {
+    // A path, a URL's path, a dotted name or `name=value` is judged by its parts, a key in base64 as a whole.
+    let has_parts = trimmed.starts_with('/')
+        || trimmed.contains(['.', '-', '~'])
+        || trimmed.trim_end_matches('=').contains('=');
+    if !has_parts && is_random(trimmed) {
         return std::iter::once(0..trimmed.len()).collect();
     }
     let mut start = 0;
@@ -90,12 +93,12 @@ fn is_random(token: &str) -> bool {
     let rate = changes as f64 / (length - 1) as f64;
     // The entropy is counted last: few names come as far.
     if lower > 0 && upper > 0 && digits > 0 {
-        // Base64 and base62 change class at 0.62 per character, words in camel case with numbers below 0.3.
-        return rate >= 0.38 && entropy(token) >= 3.6;
+        // Base64 and base62 change class at 0.62 per character, words in camel case with numbers at up to 0.45.
+        return rate >= 0.38 && entropy(token) >= 3.6 && !is_camel_case(token);
     }
     if lower > 0 && upper > 0 {
         // Long base64 without a digit is rare; words in camel case change at 0.25.
-        return length >= 32 && rate >= 0.42 && entropy(token) >= 4.2;
+        return length >= 32 && rate >= 0.42 && entropy(token) >= 4.2 && !is_camel_case(token);
     }
     // Base36 changes at 0.40 and has a quarter of digits.
     length >= 24
@@ -104,6 +107,31 @@ fn is_random(token: &str) -> bool {
         && rate >= 0.30
         && !token.contains(['/', '_', '-'])
         && entropy(token) >= 3.7
+}
+
+/// Returns whether two thirds of the letters stand in words of camel case, as in `AwsEc2VpcPeeringConnection`.
+///
+/// A word begins with a capital or behind a separator, and has three letters or more, one in five of them a vowel. Of random
+/// keys of 40 characters, one in 500 has as many; of such of 20 characters, one in 100.
+fn is_camel_case(token: &str) -> bool {
+    let (mut letters, mut in_words) = (0, 0);
+    let (mut word, mut vowels, mut may_begin) = (0, 0, true);
+    for byte in token.bytes().chain([b'/']) {
+        letters += usize::from(byte.is_ascii_alphabetic());
+        let goes_on = byte.is_ascii_lowercase() && (word > 0 || may_begin);
+        if !goes_on {
+            in_words += if word >= 3 && vowels * 5 >= word {
+                word
+            } else {
+                0
+            };
+            (word, vowels) = (0, 0);
+        }
+        word += usize::from(goes_on || byte.is_ascii_uppercase());
+        vowels += usize::from(b"aeiouyAEIOUY".contains(&byte));
+        may_begin = !byte.is_ascii_alphanumeric();
+    }
+    in_words * 100 >= letters * 65
 }
 
 /// How many characters of each class a token has, and how often the class changes.

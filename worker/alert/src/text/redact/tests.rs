@@ -1,5 +1,6 @@
 mod commands;
 mod kinds;
+mod vendors;
 
 use proptest::prelude::*;
 
