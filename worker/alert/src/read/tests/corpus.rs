@@ -125,12 +125,12 @@ fn sentences_of_the_corpus_say_who_did_what() {
     AttackSequence:EC2/CompromisedInstanceGroup: GuardDuty reports: "A finding of the type AttackSequence:EC2/CompromisedInstanceGroup" by alice from 198.51.100.7 on web-1, 3 times.
     CredentialAccess:IAMUser/AnomalousBehavior: alice read objects of a bucket, from 198.51.100.7, 3 times.
     Backdoor:EC2/C&CActivity.B!DNS: web-1 looked up the domain c2.bad.example, 3 times, reported as command and control; c2.bad.example is on threat list ProofPoint.
-    CredentialAccess:Kubernetes/AnomalousBehavior.SecretsAccessed: alice ran "list secrets" on Kubernetes cluster pay, from 198.51.100.7, 3 times.
+    CredentialAccess:Kubernetes/AnomalousBehavior.SecretsAccessed: alice ran "list secrets" on Kubernetes cluster pay, from 198.51.100.7, 3 times, reported as "A finding of the type CredentialAccess:Kubernetes/AnomalousBehavior.SecretsAccessed".
     Object:S3/MaliciousFile: GuardDuty reports: "A finding of the type Object:S3/MaliciousFile" on pay-exports, 3 times; found: EICAR-Test-File.
     UnauthorizedAccess:EC2/RDPBruteForce: 198.51.100.7 connected to port 22 of web-1, 3 times, reported as RDP password guessing.
     Backdoor:EC2/C&CActivity.B: web-1 connected to port 40522 of 198.51.100.7, 3 times, reported as command and control.
-    Recon:EC2/PortProbeEMRUnprotectedPort: 198.51.100.7 probed port 6379 of web-1, 3 times.
-    CredentialAccess:RDS/AnomalousBehavior.FailedLogin: 198.51.100.7 as pay tried to log in to pay-db and failed, 30 attempts, 3 times.
+    Recon:EC2/PortProbeEMRUnprotectedPort: 198.51.100.7 probed port 6379 of web-1, 3 times, reported as "A finding of the type Recon:EC2/PortProbeEMRUnprotectedPort".
+    CredentialAccess:RDS/AnomalousBehavior.FailedLogin: 198.51.100.7 as pay tried to log in to pay-db and failed, 30 attempts, 3 times, reported as "A finding of the type CredentialAccess:RDS/AnomalousBehavior.FailedLogin".
     DefenseEvasion:Runtime/FilelessExecution: GuardDuty reports: "A finding of the type DefenseEvasion:Runtime/FilelessExecution" on web-1, 3 times; command line: xmrig -o pool.
     S3.8: instance web-1 fails control S3.8: "A finding of the class Compliance Finding".
     Data Security Finding rule: Example EDR reports: "A finding of the class Data Security Finding" on web-1.
@@ -143,7 +143,7 @@ fn sentences_of_the_corpus_say_who_did_what() {
     Active Scan: Log4j Vulnerable to RCE: alice@example.com created a key for a service account, from 198.51.100.7.
     ACCESSIBLE_GIT_REPOSITORY: Security Command Center reports: "ACCESSIBLE_GIT_REPOSITORY" on pay.
     Account.1: S3 bucket pay-exports fails control Account.1: "The check Account.1 should pass".
-    TTPs/Command and Control/Beaconing: AwsAccount-1 connected to port 443 of 198.51.100.7.
+    TTPs/Command and Control/Beaconing: AwsAccount-1 connected to port 443 of 198.51.100.7, reported as "Beaconing".
     "#);
 }
 

@@ -9,8 +9,10 @@ const CLUSTER: &str = "arn:aws:eks:eu-west-1:111122223333:cluster/pay";
 const DATABASE: &str = "arn:aws:rds:eu-west-1:111122223333:db:pay-db";
 const FUNCTION: &str = "arn:aws:lambda:eu-west-1:111122223333:function:pay-export";
 
+type Builder = fn() -> Value;
+
 /// The service or the kind of thing that a finding's resource belongs to, and how that is written.
-const RESOURCES: [(&str, fn() -> Value); 11] = [
+const RESOURCES: [(&str, Builder); 11] = [
     ("EC2", instance),
     ("Runtime", instance),
     ("S3", bucket),

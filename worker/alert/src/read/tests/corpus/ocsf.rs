@@ -21,40 +21,7 @@ fn case(class: u32, name: &str) -> Case {
         "resources": [{"uid": INSTANCE, "type": "AwsEc2Instance", "name": "web-1"}],
         "finding_info": info,
     });
-    match class {
-        2001 => {
-            let info = finding["finding_info"].take();
-            finding["finding"] = info;
-            finding.as_object_mut().unwrap().remove("finding_info");
-            extend(
-                &mut finding,
-                json!({"state_id": 1, "analytic": {"name": format!("{name} rule")}}),
-            );
-        }
-        2002 => extend(
-            &mut finding,
-            json!({"vulnerabilities": [{"cve": {"uid": "CVE-2026-1000"}, "severity": "High"}]}),
-        ),
-        2003 => extend(
-            &mut finding,
-            json!({"compliance": {"status": "Fail", "status_id": 3, "control": "S3.8", "standards": ["Example"]}}),
-        ),
-        2005 => finding["finding_info_list"] = json!([finding["finding_info"]]),
-        2006 => extend(
-            &mut finding,
-            json!({"data_security": {"category": "PII", "confidentiality": "Confidential"}}),
-        ),
-        2008 => extend(
-            &mut finding,
-            json!({"user": {"name": "alice", "uid": "AIDACKCEVSQ6C2EXAMPLE"}}),
-        ),
-        _ => extend(
-            &mut finding,
-            json!({"evidences": [{"actor": {"user": {"name": "alice"}},
-                "src_endpoint": {"ip": "10.0.0.7"}, "dst_endpoint": {"ip": FAR_END, "port": 443},
-                "connection_info": {"direction_id": 2, "direction": "Outbound"}}]}),
-        ),
-    }
+    shape(&mut finding, class, name);
     let roles = match class {
         2004 | 2007 => vec![
             role(Role::Actor, IndicatorKind::Principal, "alice"),
@@ -80,5 +47,43 @@ fn case(class: u32, name: &str) -> Case {
             _ => Class::Threat,
         },
         severity: Severity::High,
+    }
+}
+
+/// Gives a finding what its class alone has.
+fn shape(finding: &mut Value, class: u32, name: &str) {
+    match class {
+        2001 => {
+            let info = finding["finding_info"].take();
+            finding["finding"] = info;
+            finding.as_object_mut().unwrap().remove("finding_info");
+            extend(
+                finding,
+                json!({"state_id": 1, "analytic": {"name": format!("{name} rule")}}),
+            );
+        }
+        2002 => extend(
+            finding,
+            json!({"vulnerabilities": [{"cve": {"uid": "CVE-2026-1000"}, "severity": "High"}]}),
+        ),
+        2003 => extend(
+            finding,
+            json!({"compliance": {"status": "Fail", "status_id": 3, "control": "S3.8", "standards": ["Example"]}}),
+        ),
+        2005 => finding["finding_info_list"] = json!([finding["finding_info"]]),
+        2006 => extend(
+            finding,
+            json!({"data_security": {"category": "PII", "confidentiality": "Confidential"}}),
+        ),
+        2008 => extend(
+            finding,
+            json!({"user": {"name": "alice", "uid": "AIDACKCEVSQ6C2EXAMPLE"}}),
+        ),
+        _ => extend(
+            finding,
+            json!({"evidences": [{"actor": {"user": {"name": "alice"}},
+                "src_endpoint": {"ip": "10.0.0.7"}, "dst_endpoint": {"ip": FAR_END, "port": 443},
+                "connection_info": {"direction_id": 2, "direction": "Outbound"}}]}),
+        ),
     }
 }
