@@ -30,6 +30,8 @@ fn main() {
         (&["NIGHTSHIFT_TEST_ZIZMOR"], "has_zizmor"),
         (&["NIGHTSHIFT_TEST_CHECK_JSONSCHEMA"], "has_schemas"),
         (&["NIGHTSHIFT_TEST_HCL"], "has_hcl"),
+        (&["NIGHTSHIFT_TEST_LLAMA_PYTHON"], "has_llama"),
+        (&["NIGHTSHIFT_TEST_LITELLM"], "has_litellm"),
     ] {
         println!("cargo::rustc-check-cfg=cfg({name})");
         for variable in variables {

@@ -10,6 +10,8 @@ mod fallback;
 mod faults;
 mod keyless;
 mod nonsense;
+mod real;
+mod servers;
 mod taken;
 mod thinking;
 mod worked;

@@ -37,6 +37,7 @@ use tokio::task::JoinSet;
 
 pub use nonsense::Nonsense;
 pub use obedient::{Orders, answer as obey};
+pub use openai::Server;
 pub use provider::Provider;
 pub use record::Refusal;
 pub use reply::{Answer, Arguments, Called, Fault, Reply, Stop, Usage};

@@ -7,7 +7,7 @@
 )]
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,19 @@ pub struct Running {
 }
 
 impl Running {
+    /// Starts any program, with its standard input open until it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub fn start(command: &mut Command) -> std::io::Result<Self> {
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        Ok(Self::new(command.spawn()?))
+    }
+
     pub(crate) fn new(mut child: Child) -> Self {
         let (sender, lines) = channel();
         if let Some(stderr) = child.stderr.take() {

@@ -1,17 +1,19 @@
 //! Models that answer, refuse, and cannot do what a case needs.
 
 use nightshift_tests::Place;
-use nightshift_tests::model::{Answer, FakeModel, Fault, Provider, Reply, Script, Seen};
+use nightshift_tests::model::{
+    Answer, Choice, FakeModel, Fault, Provider, Reply, Script, Seen, Server, Usage,
+};
 use serde_json::json;
 
 use super::{doctor, found};
 
 /// As a model that can everything answers, by a tool too where that is how it must.
 fn well(seen: &Seen) -> Reply {
-    let answer = match (&seen.wants, seen.forced(), seen.tools.first()) {
-        (None, None, Some(tool)) => Answer::call(tool.name.clone(), json!({ "ok": true })),
-        (None, None, None) => Answer::text("Yes."),
-        _ => Answer::value(json!({ "ok": true })),
+    let answer = match seen.tool("checkup").filter(|_| seen.choice != Choice::None) {
+        Some(tool) => Answer::call(tool.name.clone(), json!({ "ok": true })),
+        None if seen.wants.is_none() && seen.forced().is_none() => Answer::text("Yes."),
+        None => Answer::value(json!({ "ok": true })),
     };
     answer.into()
 }
@@ -180,6 +182,72 @@ async fn a_server_that_drops_schemas_and_tools_is_told_of() {
     let by_tool = super::models::fake().await;
     let config = table(&by_tool, "schema = \"tool\"");
     assert_eq!(found(&place(), &config, "models"), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_where_a_schema_bars_tools_is_told_of() {
+    let fake = FakeModel::start(Script::by(well).on(Server::LlamaCpp))
+        .await
+        .unwrap();
+    let config = table(&fake, "").replace("gpt-5", "qwen3");
+    assert_eq!(found(&place(), &config, "models"), Vec::<String>::new());
+    let as_vendor = format!("{config}server = \"openai\"\n");
+    let said = doctor(&place(), &as_vendor, "models");
+    assert_eq!(said.checks(), ["model.tools"]);
+    let what = said.only()["what"].as_str().unwrap();
+    let words = "it called no tool where it was told to: it said \"{\\\"ok\\\":true}\"";
+    assert_eq!(what, words);
+    assert_eq!(fake.refusals(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_leaves_tools_out_of_the_prompt_is_told_of() {
+    let used = |input| Usage {
+        input,
+        output: 4,
+        ..Usage::default()
+    };
+    let script = Script::by(move |seen: &Seen| match seen.tools.is_empty() {
+        true => Answer::value(json!({ "ok": true })),
+        false => Answer {
+            usage: Some(used(33)),
+            ..Answer::text("I have no tools.")
+        },
+    });
+    let fake = FakeModel::start(script.on(Server::LlamaCpp)).await.unwrap();
+    let said = doctor(&place(), &table(&fake, ""), "models");
+    assert_eq!(said.checks(), ["model.tools"]);
+    let what = said.only()["what"].as_str().unwrap();
+    assert!(
+        what.starts_with(
+            "the server leaves tools out of the prompt, which has 33 tokens with them and "
+        ),
+        "{what}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn why_litellm_does_not_answer_is_told() {
+    let fake = FakeModel::start(Script::by(well).on(Server::Litellm))
+        .await
+        .unwrap();
+    assert_eq!(
+        found(&place(), &table(&fake, ""), "models"),
+        Vec::<String>::new()
+    );
+    let without = table(&fake, "").replace("api_key = \"env:KEY\"\n", "");
+    assert_eq!(found(&place(), &without, "models"), ["model.key"]);
+    let mut other = Place::new().unwrap();
+    other.set("KEY", "a-wrong-key-of-the-tests-0123456789");
+    assert_eq!(found(&other, &table(&fake, ""), "models"), ["model.key"]);
+    let spent = Script::by(well).on(Server::Litellm);
+    let spent = FakeModel::start(spent.faults(|_| Some(Fault::SpendLimit)))
+        .await
+        .unwrap();
+    assert_eq!(
+        found(&place(), &table(&spent, ""), "models"),
+        ["model.quota"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

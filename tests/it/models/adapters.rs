@@ -11,7 +11,7 @@ use nightshift_tests::model::{self, Answer, FakeModel, Fault, Provider, Script, 
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::desk::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, WIRES, Wire};
+use super::desk::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, VENDOR, WIRES, Wire};
 
 /// A question with a tool at hand and an answer in JSON.
 pub(super) fn request() -> ChatRequest {
@@ -52,7 +52,7 @@ pub(super) const VLLM: Wire = Wire {
 /// Every wire, streamed where its provider streams, and in one piece.
 fn pieces() -> impl Iterator<Item = (Wire, Option<bool>)> {
     let both = |wire| [None, Some(false)].map(|stream| (wire, stream));
-    WIRES.into_iter().chain([VLLM]).flat_map(both)
+    WIRES.into_iter().chain([VENDOR, VLLM]).flat_map(both)
 }
 
 fn in_pieces(wire: Wire, stream: Option<bool>, fake: &FakeModel) -> Arc<dyn ChatModel> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nightshift_analyst::chat::ChatModel;
-use nightshift_models::{KeyPlace, KeyRef, KeySource, ModelConfig, connect};
+use nightshift_models::{KeyPlace, KeyRef, KeySource, ModelConfig, Server, connect};
 use nightshift_tests::Place;
 use nightshift_tests::model::{FakeModel, Provider};
 
@@ -20,6 +20,8 @@ pub(crate) struct Wire {
     pub(super) key: &'static str,
     /// That of its address.
     pub(super) address: &'static str,
+    /// Which server it is, where the configuration says so.
+    pub(super) server: Option<Server>,
 }
 
 /// All four.
@@ -31,6 +33,12 @@ pub(super) const OPENAI: Wire = Wire {
     model: "gpt-4.1",
     key: "OPENAI_API_KEY",
     address: "OPENAI_BASE_URL",
+    server: None,
+};
+/// The same as OpenAI itself is asked.
+pub(super) const VENDOR: Wire = Wire {
+    server: Some(Server::Openai),
+    ..OPENAI
 };
 pub(crate) const ANTHROPIC: Wire = Wire {
     fake: Provider::Anthropic,
@@ -38,6 +46,7 @@ pub(crate) const ANTHROPIC: Wire = Wire {
     model: "claude-sonnet-4-5",
     key: "ANTHROPIC_API_KEY",
     address: "ANTHROPIC_BASE_URL",
+    server: None,
 };
 pub(super) const GEMINI: Wire = Wire {
     fake: Provider::Gemini,
@@ -45,6 +54,7 @@ pub(super) const GEMINI: Wire = Wire {
     model: "gemini-3-pro-preview",
     key: "GEMINI_API_KEY",
     address: "GOOGLE_GEMINI_BASE_URL",
+    server: None,
 };
 pub(super) const BEDROCK: Wire = Wire {
     fake: Provider::Bedrock,
@@ -52,6 +62,7 @@ pub(super) const BEDROCK: Wire = Wire {
     model: "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
     key: "AWS_BEARER_TOKEN_BEDROCK",
     address: "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+    server: None,
 };
 
 /// A key that no provider gave out.
@@ -85,6 +96,7 @@ impl Wire {
         let mut config = ModelConfig::new(self.provider, self.model);
         config.base_url = Some(fake.base_url(self.fake));
         config.api_key = Some(KeyRef::from(KEY));
+        config.server = self.server;
         config
     }
 

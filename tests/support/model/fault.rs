@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::reply::{Arguments, Stop};
-use super::{Answer, Called, Fault, Kind, Nonsense, Provider, Seen, Trouble, Wait};
+use super::{Answer, Called, Fault, Kind, Nonsense, Provider, Seen, Tool, Trouble, Wait};
 
 /// What becomes of a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,12 +186,16 @@ fn huge(bytes: usize, seen: &Seen) -> Answer {
     }
 }
 
-/// Calls of the tools on offer, with arguments that fit, one after the other.
+/// Calls of the tools on offer, with arguments that fit, one after the other. The tool that only gives the answer is not
+/// among them.
 fn many(count: usize, seen: &Seen) -> Answer {
+    let answering = seen.answering().map(|tool| tool.name.as_str());
+    let is_own = |tool: &&Tool| seen.tools.len() == 1 || Some(tool.name.as_str()) != answering;
+    let tools: Vec<&Tool> = seen.tools.iter().filter(is_own).collect();
     let mut answer = Answer::default();
     for index in 0..count {
         let seed = u64::try_from(index).unwrap_or_default();
-        let tool = seen.tools.get(index % seen.tools.len().max(1));
+        let tool = tools.get(index % tools.len().max(1));
         let called = match tool {
             Some(tool) => Called::new(
                 tool.name.clone(),

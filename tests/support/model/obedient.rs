@@ -98,9 +98,9 @@ pub fn answer(seen: &Seen) -> Answer {
             ..Answer::default()
         };
     }
-    match (&seen.wants, seen.forced()) {
+    match (&seen.wants, seen.answering()) {
         (Some(schema), _) => Answer::value(obey(schema, &orders)),
-        (None, Some(tool)) => Answer::value(obey(&tool.schema, &orders)),
+        (None, Some(tool)) => Answer::call(tool.name.clone(), obey(&tool.schema, &orders)),
         (None, None) => Answer::text(sentence(&orders)),
     }
 }

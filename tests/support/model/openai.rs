@@ -3,6 +3,7 @@
 
 mod messages;
 mod render;
+mod servers;
 mod tools;
 mod validate;
 
@@ -13,6 +14,7 @@ use super::wire::{Refused, Request, is_wrong_key};
 use super::{Kind, Provider, Trouble};
 
 pub(super) use render::render;
+pub use servers::Server;
 pub(super) use validate::check;
 
 fn authenticate(request: &Request) -> Result<(), Wrong> {

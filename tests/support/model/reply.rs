@@ -188,7 +188,8 @@ impl Answer {
     /// The structured value put where the request wants it: into the call of the tool that it forces, or into text.
     pub(super) fn settle(mut self, seen: &Seen) -> Self {
         if let Some(value) = self.value.take() {
-            match seen.forced().filter(|_| seen.wants.is_none()) {
+            let tool = seen.forced().or_else(|| seen.tool_of(&value));
+            match tool.filter(|_| seen.wants.is_none()) {
                 Some(tool) => self.calls.push(Called::new(tool.name.clone(), value)),
                 None => self.text = Some(value.to_string()),
             }

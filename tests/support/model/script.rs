@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{Fault, Nonsense, Reply, Seen, obedient};
+use super::{Fault, Nonsense, Reply, Seen, Server, obedient};
 
 type Answers = Arc<dyn Fn(&Seen) -> Option<Reply> + Send + Sync>;
 type Faults = Arc<dyn Fn(&Seen) -> Option<Fault> + Send + Sync>;
@@ -17,6 +17,7 @@ pub struct Script {
     faults: Option<Faults>,
     latency: Duration,
     pub(super) remembers: bool,
+    pub(super) server: Server,
 }
 
 impl Script {
@@ -69,6 +70,7 @@ impl Script {
             faults: None,
             latency: Duration::ZERO,
             remembers: true,
+            server: Server::OpenAi,
         }
     }
 
@@ -86,6 +88,13 @@ impl Script {
         faults: impl Fn(&Seen) -> Option<Fault> + Send + Sync + 'static,
     ) -> Self {
         self.faults = Some(Arc::new(faults));
+        self
+    }
+
+    /// Answers on OpenAI's wire as this server does.
+    #[must_use]
+    pub const fn on(mut self, server: Server) -> Self {
+        self.server = server;
         self
     }
 

@@ -201,6 +201,26 @@ impl Seen {
             _ => None,
         }
     }
+
+    /// The tool through which an answer can be given: the one that is forced, or the last one where some tool must be called.
+    #[must_use]
+    pub fn answering(&self) -> Option<&Tool> {
+        let last = || self.tools.last().filter(|_| self.choice == Choice::Any);
+        self.forced().or_else(last)
+    }
+
+    /// The tool whose arguments such a value is, where the caller wants some tool called.
+    #[must_use]
+    pub fn tool_of(&self, value: &Value) -> Option<&Tool> {
+        let fields = value.as_object().filter(|_| self.choice == Choice::Any)?;
+        self.tools.iter().find(|tool| {
+            let properties = tool.schema.get("properties").and_then(Value::as_object);
+            properties.is_some_and(|properties| {
+                properties.len() == fields.len()
+                    && fields.keys().all(|name| properties.contains_key(name))
+            })
+        })
+    }
 }
 
 fn is_fence(word: &str) -> bool {

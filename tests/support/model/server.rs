@@ -15,13 +15,23 @@ use super::fault::{self, Outcome};
 use super::provider::{Route, route};
 use super::record::Record;
 use super::wire::{self, Refused, Rendered, Request, Said};
-use super::{Answer, Kind, Provider, Reply, Script, Seen, Trouble};
+use super::{Answer, Kind, Provider, Reply, Script, Seen, Server, Trouble};
 
 /// What all requests share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) script: Script,
     pub(super) record: Record,
+}
+
+impl Shared {
+    /// The server that answers on a provider's wire.
+    fn server(&self, provider: Provider) -> Server {
+        match provider {
+            Provider::OpenAi => self.script.server,
+            _ => Server::OpenAi,
+        }
+    }
 }
 
 /// Answers any request.
@@ -40,14 +50,25 @@ pub(super) async fn handle(
         return refusal(wire::refuse(Provider::OpenAi, &trouble, "0"));
     };
     let provider = route.provider;
-    let checked = request(route, &headers, query, &body).and_then(|request| wire::check(&request));
-    let seen = match checked {
-        Ok(seen) => seen,
-        Err(trouble) => {
-            shared.record.refuse(Some(provider), &trouble);
-            return refusal(wire::refuse(provider, &trouble, &shared.record.id()));
-        }
+    let server = shared.server(provider);
+    let refuse = |trouble: &Trouble, refused: Refused| {
+        shared.record.refuse(Some(provider), trouble);
+        refusal(server.word(trouble, refused))
     };
+    let worded = |trouble: &Trouble| wire::refuse(provider, trouble, &shared.record.id());
+    let mut request = match request(route, &headers, query, &body) {
+        Ok(request) => request,
+        Err(trouble) => return refuse(&trouble, worded(&trouble)),
+    };
+    if let Err(refused) = server.admit(&mut request) {
+        let trouble = Trouble::new(Kind::BadRequest, refused.body.to_string());
+        return refuse(&trouble, refused);
+    }
+    let mut seen = match wire::check(&request) {
+        Ok(seen) => seen,
+        Err(trouble) => return refuse(&trouble, worded(&trouble)),
+    };
+    server.reduce(&mut seen);
     let seen = shared.record.accept(seen, shared.script.remembers);
     let _flying = shared.record.fly();
     tokio::select! {
@@ -100,7 +121,10 @@ async fn answer(shared: &Shared, seen: &Seen) -> Response {
     };
     match outcome {
         Outcome::Answer(answer) => send(wire::render(&said(shared, seen, &answer, id))),
-        Outcome::Trouble(trouble) => refusal(wire::refuse(seen.provider, &trouble, &id)),
+        Outcome::Trouble(trouble) => {
+            let refused = wire::refuse(seen.provider, &trouble, &id);
+            refusal(shared.server(seen.provider).word(&trouble, refused))
+        }
         Outcome::Hang => {
             shared.record.released().await;
             StatusCode::SERVICE_UNAVAILABLE.into_response()
@@ -196,7 +220,10 @@ fn begun(rendered: Rendered, body: impl FnOnce(Bytes) -> Body) -> Response {
 fn refusal(refused: Refused) -> Response {
     let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::BAD_REQUEST);
     let headers: HashMap<&str, String> = refused.headers.into_iter().collect();
-    let mut response = (status, axum::Json(refused.body)).into_response();
+    let mut response = match refused.body {
+        Value::String(text) => (status, text).into_response(),
+        body => (status, axum::Json(body)).into_response(),
+    };
     for (name, value) in headers {
         let parsed = (
             header::HeaderName::try_from(name),

@@ -46,7 +46,7 @@ impl Anthropic {
             wire,
             url: url(config)?,
             traits: quirks.traits(config),
-            ways: Ways::new(config, quirks.schema),
+            ways: Ways::new(config, &quirks),
             fitting: Fitting::new(ANTHROPIC),
             quirks,
             config: config.clone(),
@@ -54,7 +54,7 @@ impl Anthropic {
     }
 
     async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
-        let wanted = self.quirks.wanted(request, mode);
+        let wanted = request.output.as_ref().map(|output| (mode, output));
         let back = self.ways.take_reasoning_back();
         let name = self.config.full_name();
         let told = Told::new(request, &self.quirks, name, wanted, back);
@@ -90,7 +90,10 @@ impl ChatModel for Anthropic {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        self.ways.walk(|mode| self.ask(request, mode)).await
+        let may_call = self.quirks.may_call(request);
+        self.ways
+            .walk(may_call, |mode| self.ask(request, mode))
+            .await
     }
 }
 

@@ -64,11 +64,11 @@ impl Bedrock {
         let quirks = Quirks::of(config);
         Ok(Self {
             traits: quirks.traits(config),
-            ways: Ways::new(config, quirks.schema),
+            ways: Ways::new(config, &quirks),
             fitting: Fitting::new(ANTHROPIC),
             quirks,
             key,
-            http: client(config)?,
+            http: client(config, true)?,
             client: Mutex::default(),
             limit: request_limit(config),
             config: config.clone(),
@@ -78,7 +78,7 @@ impl Bedrock {
     async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
         let key = current_key(self.key.as_ref(), &self.traits.name)?;
         let errors = Errors::new(&self.traits.name, key.clone());
-        let wanted = self.quirks.wanted(request, mode);
+        let wanted = request.output.as_ref().map(|output| (mode, output));
         let back = self.ways.take_reasoning_back();
         let name = self.traits.name.clone();
         let told = Told::new(request, &self.quirks, name, wanted, back);
@@ -196,12 +196,19 @@ impl ChatModel for Bedrock {
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let began = Instant::now();
-        let answered = self.ways.walk(|mode| self.ask(request, mode)).await;
+        let may_call = self.quirks.may_call(request);
+        let answered = self
+            .ways
+            .walk(may_call, |mode| self.ask(request, mode))
+            .await;
         let refused = match answered {
             Err(error) if error.failure == Failure::Auth && self.forget(began).await => error,
             answered => return answered,
         };
-        let mut again = self.ways.walk(|mode| self.ask(request, mode)).await;
+        let mut again = self
+            .ways
+            .walk(may_call, |mode| self.ask(request, mode))
+            .await;
         match &mut again {
             Ok(answer) => answer.requests += refused.requests,
             Err(error) => error.requests += refused.requests,

@@ -31,6 +31,10 @@ pub struct ModelConfig {
     /// (`https://REGION-aiplatform.googleapis.com/v1/projects/P/locations/L/publishers/google`). Without it the provider's own.
     #[serde(default)]
     pub base_url: Option<String>,
+    /// Which server answers at `base_url`, for `openai`. Without it the host tells OpenAI and Azure; any other is asked only in
+    /// ways that all known servers take.
+    #[serde(default)]
+    pub server: Option<Server>,
     /// Its key: `env:NAME`, `file:PATH`, or the key itself. Read again at each request. Without it none is sent; Bedrock then uses the AWS chain.
     #[serde(default)]
     pub api_key: Option<KeyRef>,
@@ -109,6 +113,28 @@ pub enum Provider {
     Gemini,
     /// Converse of Amazon Bedrock.
     Bedrock,
+}
+
+/// Which server speaks OpenAI's protocol: they differ in what they take together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Server {
+    /// OpenAI itself, or a proxy that hands its API on unchanged.
+    Openai,
+    /// Azure.
+    Azure,
+    /// `llama-server` of llama.cpp.
+    LlamaCpp,
+    /// vLLM.
+    Vllm,
+    /// Ollama.
+    Ollama,
+    /// LM Studio.
+    LmStudio,
+    /// The proxy of LiteLLM.
+    Litellm,
+    /// `transformers serve` of Hugging Face.
+    Transformers,
 }
 
 impl Provider {
@@ -222,6 +248,7 @@ impl ModelConfig {
             provider,
             model: model.to_owned(),
             base_url: None,
+            server: None,
             api_key: None,
             price: None,
             temperature: None,

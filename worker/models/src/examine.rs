@@ -1,5 +1,6 @@
-//! A look at a model before a case needs it: whether it answers, to a schema, and with tools. Two questions about nothing,
-//! of a few dozen tokens; they are not retried, and belong to no case's cost.
+//! A look at a model before a case needs it: whether it answers to a schema, and whether it calls a tool where it may answer
+//! to a schema as well, as each turn of a step asks. Two questions about nothing, of a few dozen tokens; they are not
+//! retried, and belong to no case's cost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(40);
 const MOST_TOKENS: u32 = 512;
 /// What the prompts of a case come to: a smaller window is full before the evidence is in.
 const SMALLEST_WINDOW: u64 = 16_384;
+/// Asks for a call. It is about as long as the other question, so that their prompts differ by the tool.
+const CALL_IT: &str = "Call the tool `checkup` with ok = true.";
+/// Fewer tokens tell of no tool.
+const LEAST_TOOL_TOKENS: u64 = 16;
 /// Most characters of what it says that are shown.
 const MOST_CHARS: usize = 80;
 
@@ -57,8 +62,8 @@ pub async fn examine(config: &ModelConfig, key: Option<KeySource>) -> Checkup {
             "use a model with a larger one, or set window_tokens where the server has more than is known here",
         );
     }
-    if answers(&*model, &mut checkup).await {
-        calls(&*model, &mut checkup).await;
+    if let Some(tokens) = answers(&*model, &mut checkup).await {
+        calls(&*model, tokens, &mut checkup).await;
     }
     checkup
 }
@@ -75,21 +80,14 @@ fn known(config: &ModelConfig, checkup: &mut Checkup) {
     }
 }
 
-/// Whether it answers at all, and to a schema. The words ask for another answer than the schema does: one that fits it was
+/// Returns the tokens of a prompt that it answered, or `None`; notes whether it answers to a schema. The words ask for another answer than the schema does: one that fits it was
 /// made to fit, and is not that of a model which does as it is told.
-async fn answers(model: &dyn ChatModel, checkup: &mut Checkup) -> bool {
-    let mut request = question("Are you there? Answer with one word: yes or no.");
-    request.output = Some(OutputSchema {
-        name: "checkup".to_owned(),
-        schema: Arc::new(json!({
-            "type": "object", "properties": { "ok": { "type": "boolean" } },
-            "required": ["ok"], "additionalProperties": false,
-        })),
-    });
+async fn answers(model: &dyn ChatModel, checkup: &mut Checkup) -> Option<u64> {
+    let request = question("Are you there? Answer with one word: yes or no.");
     match model.chat(&request).await {
         Ok(answer) => {
             held(&answer, checkup);
-            true
+            Some(answer.usage.input_tokens)
         }
         // It does answer; these words are just not the ones that were asked for.
         Err(error)
@@ -99,11 +97,11 @@ async fn answers(model: &dyn ChatModel, checkup: &mut Checkup) -> bool {
             ) =>
         {
             checkup.saw("answers");
-            true
+            Some(error.usage.input_tokens)
         }
         Err(error) => {
             refused(&error, checkup);
-            false
+            None
         }
     }
 }
@@ -144,8 +142,9 @@ fn said(answer: &ChatAnswer) -> String {
     )
 }
 
-/// Whether it takes tools, and calls one when it is told to.
-async fn calls(model: &dyn ChatModel, checkup: &mut Checkup) {
+/// Notes whether it takes tools, and calls one when it is told to, in a request like that of a turn: with tools, and with a
+/// schema for the answer that it could give instead. `tokens` are those of the prompt without tools.
+async fn calls(model: &dyn ChatModel, tokens: u64, checkup: &mut Checkup) {
     if !model.traits().tools {
         checkup.warning(
             "model.tools",
@@ -155,29 +154,16 @@ async fn calls(model: &dyn ChatModel, checkup: &mut Checkup) {
         );
         return;
     }
-    let mut request = question("Call the tool `checkup` with ok = true.");
+    let mut request = question(CALL_IT);
     request.tools = Arc::new([ChatTool {
         name: "checkup".to_owned(),
         description: "Says that tools work.".into(),
-        schema: Arc::new(json!({
-            "type": "object", "properties": { "ok": { "type": "boolean" } },
-            "required": ["ok"], "additionalProperties": false,
-        })),
+        schema: ok(),
     }]);
     request.may_call = true;
     match model.chat(&request).await {
         Ok(answer) if answer.calls().next().is_some() => checkup.saw("calls tools"),
-        // A model is free to call none; a server that leaves tools out, or does not read its calls, looks the same.
-        Ok(answer) => checkup.warning(
-            "model.tools",
-            format!(
-                "it called no tool where it was told to: it said {}",
-                said(&answer)
-            ),
-            "a step without calls finds nothing: its case ends without evidence, and inconclusive",
-            "run this again; where it stays so, switch calls of tools on at the server (vLLM: --enable-auto-tool-choice, \
-             llama.cpp: --jinja), set tools = false, so that it is told of them in words, or use another model",
-        ),
+        Ok(answer) => calls_none(&answer, tokens, checkup),
         Err(error) if error.failure == Failure::BadRequest => checkup.error(
             "model.tools",
             format!("it refuses tools: {}", error.what),
@@ -187,6 +173,28 @@ async fn calls(model: &dyn ChatModel, checkup: &mut Checkup) {
         // Once is no pattern: it answered before.
         Err(error) => checkup.saw(format!("tools not tried: {}", error.failure)),
     }
+}
+
+/// A model is free to call none; a server that leaves tools out, or cannot have them beside a schema, looks the same. What
+/// the prompt came to tells the first one.
+fn calls_none(answer: &ChatAnswer, tokens: u64, checkup: &mut Checkup) {
+    let with_tools = answer.usage.input_tokens;
+    let is_left_out = tokens > 0 && with_tools > 0 && with_tools < tokens + LEAST_TOOL_TOKENS;
+    let why = match is_left_out {
+        true => format!(
+            "the server leaves tools out of the prompt, which has {with_tools} tokens with them and {tokens} without"
+        ),
+        false => "it called no tool where it was told to".to_owned(),
+    };
+    checkup.warning(
+        "model.tools",
+        format!("{why}: it said {}", said(answer)),
+        "a step without calls finds nothing, and what it says was not looked for: its case ends without evidence, and \
+         inconclusive",
+        "run this again; where it stays so, switch calls of tools on at the server (vLLM: --enable-auto-tool-choice, \
+         llama.cpp: --jinja and a chat template that lists tools), take `server` out of the [[model]] where it does not \
+         name what answers, set tools = false, so that it is told of tools in words, or use another model",
+    );
 }
 
 /// Why it gave no answer.
@@ -227,6 +235,15 @@ fn refused(error: &ChatError, checkup: &mut Checkup) {
     }
 }
 
+/// The schema of `{"ok": true}`.
+fn ok() -> Arc<Value> {
+    Arc::new(json!({
+        "type": "object", "properties": { "ok": { "type": "boolean" } },
+        "required": ["ok"], "additionalProperties": false,
+    }))
+}
+
+/// A question that is answered to a schema.
 fn question(text: &str) -> ChatRequest {
     ChatRequest {
         asked: Asked::Turn,
@@ -238,7 +255,10 @@ fn question(text: &str) -> ChatRequest {
         }],
         tools: Arc::new([]),
         may_call: false,
-        output: None,
+        output: Some(OutputSchema {
+            name: "answer".to_owned(),
+            schema: ok(),
+        }),
         max_output_tokens: MOST_TOKENS,
         deadline: Instant::now() + PATIENCE,
     }

@@ -40,7 +40,7 @@ impl Gemini {
             wire: Wire::new(config, key, &quirks)?,
             url: url(config, &quirks)?,
             traits: quirks.traits(config),
-            ways: Ways::new(config, quirks.schema),
+            ways: Ways::new(config, &quirks),
             fitting: Fitting::new(GEMINI),
             quirks,
             config: config.clone(),
@@ -48,7 +48,7 @@ impl Gemini {
     }
 
     async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
-        let wanted = self.quirks.wanted(request, mode);
+        let wanted = request.output.as_ref().map(|output| (mode, output));
         let body = request::Body::new(&self.config, &self.quirks, &self.fitting, request, wanted);
         let mut reply = self.wire.post(request, &self.url, &body).await?;
         if !reply.status.is_success() {
@@ -73,7 +73,10 @@ impl ChatModel for Gemini {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        self.ways.walk(|mode| self.ask(request, mode)).await
+        let may_call = self.quirks.may_call(request);
+        self.ways
+            .walk(may_call, |mode| self.ask(request, mode))
+            .await
     }
 }
 

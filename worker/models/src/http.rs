@@ -28,7 +28,7 @@ pub(crate) use client::client;
 pub(crate) use errors::{Errors, causes, status_failure};
 pub(crate) use events::{Events, is_broken_off};
 pub(crate) use reply::Reply;
-pub(crate) use wait::{retry_after, seconds};
+pub(crate) use wait::{PREFIXES, retry_after, seconds, text};
 
 /// Bytes of an answer that are read; a longer one is none. Of one that comes in events: of each, and of what they tell.
 pub(crate) const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
@@ -69,7 +69,7 @@ impl Wire {
         }
         Ok(Self {
             traits: quirks.traits(config),
-            client: client(config)?,
+            client: client(config, quirks.keep_alive)?,
             key,
             key_header: HeaderName::from_bytes(quirks.key_header.as_bytes())
                 .map_err(|_| config.bad("provider", "has no usable header for its key"))?,

@@ -36,7 +36,7 @@ mod untold;
 
 pub use chain::Chain;
 pub use circuit::{Circuits, Health};
-pub use config::{ModelConfig, Price, Provider, Questions, Sampling, SchemaMode};
+pub use config::{ModelConfig, Price, Provider, Questions, Sampling, SchemaMode, Server};
 pub use examine::examine;
 pub use key::{KeyPlace, KeyRef, KeySource};
 pub use metering::{Metered, OUTCOMES};

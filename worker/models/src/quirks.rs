@@ -3,14 +3,16 @@
 //! The table is `quirks.toml`; adapters ask for a trait of a model and never for its name. A new model whose traits are
 //! those of its family needs no row, and what a row says wrongly the configuration mends.
 
+mod server;
+
 use std::sync::LazyLock;
 
 use globset::Glob;
-use nightshift_analyst::chat::{Asked, ChatRequest, ChatTraits, OutputSchema, TokenPrice};
+use nightshift_analyst::chat::{Asked, ChatRequest, ChatTraits, TokenPrice};
 use serde::Deserialize;
 use url::Url;
 
-use crate::{ModelConfig, Provider, Sampling, SchemaMode};
+use crate::{ModelConfig, Provider, Sampling, SchemaMode, Server};
 
 static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
     toml::from_str::<Table>(include_str!("quirks.toml")).map_or_else(
@@ -31,6 +33,7 @@ struct Table {
 #[derive(Deserialize)]
 struct Row {
     provider: Provider,
+    servers: Option<Vec<Server>>,
     models: Option<Vec<Pattern>>,
     urls: Option<Vec<Pattern>>,
     versions: Option<Vec<Pattern>>,
@@ -69,10 +72,14 @@ struct Says {
     reasoning_back: Option<bool>,
     reasoning_with_tools: Option<bool>,
     schema: Option<SchemaMode>,
-    schema_with_tools: Option<bool>,
+    schema_with_tools: Option<SchemaMode>,
     tools: Option<bool>,
+    names_tool: Option<bool>,
     strict_tools: Option<bool>,
+    grammar: Option<bool>,
     stream: Option<bool>,
+    keep_alive: Option<bool>,
+    may_be_litellm: Option<bool>,
     cache_marks: Option<bool>,
     signatures: Option<bool>,
     window_tokens: Option<u64>,
@@ -144,14 +151,22 @@ pub(crate) struct Quirks {
     pub(crate) reasoning_with_tools: bool,
     /// How an answer to a schema is asked for.
     pub(crate) schema: SchemaMode,
-    /// Whether it answers to a schema while it may call tools.
-    pub(crate) schema_with_tools: bool,
+    /// The strongest way to ask for an answer to a schema while it may call tools.
+    pub(crate) schema_with_tools: SchemaMode,
     /// Whether it takes tools.
     pub(crate) tools: bool,
+    /// Whether a request can name the tool that must be called.
+    pub(crate) names_tool: bool,
     /// Whether arguments are held to a tool's schema when asked for.
     pub(crate) strict_tools: bool,
+    /// Whether its server turns schemas into a grammar, which holds only some keywords.
+    pub(crate) grammar: bool,
     /// Whether answers are streamed.
     pub(crate) stream: bool,
+    /// Whether a connection can be used again after an answer.
+    pub(crate) keep_alive: bool,
+    /// Whether it may stand behind LiteLLM's proxy.
+    pub(crate) may_be_litellm: bool,
     /// Whether it takes marks of what to keep.
     pub(crate) cache_marks: bool,
     /// Whether every call of the current turn must carry a signature.
@@ -165,19 +180,16 @@ pub(crate) struct Quirks {
 impl Quirks {
     /// Those of a configured model; what the configuration says wins.
     pub(crate) fn of(config: &ModelConfig) -> Self {
-        let place = config
+        let url = config
             .base_url
             .as_deref()
             .and_then(|url| Url::parse(url).ok());
-        let place = place.map_or_else(String::new, |url| {
-            format!(
-                "{}{}/",
-                url.host_str().unwrap_or_default(),
-                url.path().trim_end_matches('/')
-            )
-        });
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        let path = url.as_ref().map_or("", Url::path).trim_end_matches('/');
+        let place = format!("{host}{path}/");
+        let server = config.server.or_else(|| server::at(config, host));
         let mut quirks = Self::plain();
-        for row in TABLE.iter().filter(|row| row.fits(config, &place)) {
+        for row in TABLE.iter().filter(|row| row.fits(config, server, &place)) {
             quirks.lay(&row.says);
         }
         quirks.lay(&Says {
@@ -243,27 +255,21 @@ impl Quirks {
         let reasons_instead = self.reasoning == Reasoning::Effort
             && !self.reasoning_with_tools
             && Asked::ALL.iter().any(reasons);
-        let schema_instead = !self.schema_with_tools && self.schema == SchemaMode::Strict;
-        self.tools && !reasons_instead && !schema_instead
+        self.tools && !reasons_instead && !self.leaves_tools_out(self.schema)
     }
 
-    /// How one request asks for its schema: as the model can, and in words while tools may be called where it does not
-    /// take both together.
-    pub(crate) fn wanted<'a>(
-        &self,
-        request: &'a ChatRequest,
-        mode: SchemaMode,
-    ) -> Option<(SchemaMode, &'a OutputSchema)> {
-        let output = request.output.as_ref()?;
-        let callable = self.tools && request.may_call && !request.tools.is_empty();
-        Some((
-            if callable && !self.schema_with_tools {
-                SchemaMode::Prompt
-            } else {
-                mode
-            },
-            output,
-        ))
+    /// Whether a request that asks for a schema in this way, and may call no tool, goes out without tools.
+    pub(crate) fn leaves_tools_out(&self, mode: SchemaMode) -> bool {
+        match mode {
+            SchemaMode::Strict => self.schema_with_tools != SchemaMode::Strict,
+            SchemaMode::Tool => !self.names_tool,
+            SchemaMode::Prompt => false,
+        }
+    }
+
+    /// Whether the model may call a tool in its answer to this request.
+    pub(crate) fn may_call(&self, request: &ChatRequest) -> bool {
+        self.tools && request.may_call && !request.tools.is_empty()
     }
 
     /// The effort of a Claude in its own words, of which it has fewer than others (SDK, `output_config_param.py`).
@@ -290,10 +296,14 @@ impl Quirks {
             reasoning_back: false,
             reasoning_with_tools: true,
             schema: SchemaMode::Prompt,
-            schema_with_tools: false,
+            schema_with_tools: SchemaMode::Prompt,
             tools: true,
+            names_tool: false,
             strict_tools: false,
+            grammar: false,
             stream: false,
+            keep_alive: true,
+            may_be_litellm: false,
             cache_marks: false,
             signatures: false,
             window_tokens: 32_768,
@@ -324,7 +334,11 @@ impl Quirks {
         set(&mut self.schema, says.schema.as_ref());
         set(&mut self.schema_with_tools, says.schema_with_tools.as_ref());
         set(&mut self.tools, says.tools.as_ref());
+        set(&mut self.names_tool, says.names_tool.as_ref());
         set(&mut self.strict_tools, says.strict_tools.as_ref());
+        set(&mut self.grammar, says.grammar.as_ref());
+        set(&mut self.keep_alive, says.keep_alive.as_ref());
+        set(&mut self.may_be_litellm, says.may_be_litellm.as_ref());
         set(&mut self.stream, says.stream.as_ref());
         set(&mut self.cache_marks, says.cache_marks.as_ref());
         set(&mut self.signatures, says.signatures.as_ref());
@@ -347,13 +361,15 @@ pub(crate) fn budget(word: &str) -> Option<u32> {
 }
 
 impl Row {
-    fn fits(&self, config: &ModelConfig, place: &str) -> bool {
+    fn fits(&self, config: &ModelConfig, server: Option<Server>, place: &str) -> bool {
         let any = |patterns: &Option<Vec<Pattern>>, text: Option<&str>| {
             patterns.as_ref().is_none_or(|patterns| {
                 text.is_some_and(|text| patterns.iter().any(|pattern| pattern.is_match(text)))
             })
         };
+        let servers = self.servers.as_ref();
         self.provider == config.provider
+            && servers.is_none_or(|servers| server.is_some_and(|server| servers.contains(&server)))
             && any(&self.models, Some(&config.model))
             && any(&self.urls, Some(place))
             && any(&self.versions, config.api_version.as_deref())

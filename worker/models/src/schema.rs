@@ -11,6 +11,7 @@ use nightshift_analyst::chat::{ChatAnswer, ChatError, Failure, OutputSchema};
 use serde_json::{Map, Value};
 
 pub(crate) use self::fitting::{Fitted, Fitting};
+use crate::quirks::Quirks;
 use crate::{ModelConfig, SchemaMode};
 
 /// What a provider reads of JSON Schema.
@@ -45,6 +46,17 @@ pub(crate) const OPENAI: Dialect = Dialect {
     many_items: true,
 };
 
+/// What every grammar holds that a server makes of a schema. llama.cpp drops the rest in silence, some of it always (bounds
+/// of a `number`, `multipleOf`, `not`) and some of it at times (a `pattern` without anchors, lengths beside a pattern, most
+/// formats); vLLM refuses what its grammar does not know.
+pub(crate) const GRAMMAR: Dialect = Dialect {
+    plain: &[
+        "type", "enum", "const", "$ref", "minItems", "maxItems", "required",
+    ],
+    constant: true,
+    many_items: true,
+};
+
 /// Structured outputs of Anthropic, as its SDK transforms schemas.
 pub(crate) const ANTHROPIC: Dialect = Dialect {
     plain: &[
@@ -72,21 +84,33 @@ pub(crate) const GEMINI: Dialect = Dialect {
     many_items: true,
 };
 
+/// Describes the tool by which an answer to a schema is given.
+pub(crate) const GIVES_ANSWER: &str = "Gives the answer, once no other tool needs to be called.";
+
 /// Keywords that say nothing of what fits.
 const SILENT: [&str; 6] = ["$schema", "$id", "$comment", "title", "default", "examples"];
 
 impl Dialect {
-    /// The schema in this dialect.
+    /// Returns the schema in this dialect. A schema that is a boolean becomes an object: llama.cpp refuses a whole request
+    /// for one `true`.
     fn fit(&self, schema: &Value) -> Value {
-        let Value::Object(schema) = schema else {
-            return schema.clone();
-        };
         let mut fitted = Map::new();
         let mut rest = Vec::new();
+        let schema = match schema {
+            Value::Object(schema) => schema,
+            Value::Bool(false) => {
+                tell(&mut fitted, &["nothing fits".to_owned()]);
+                return Value::Object(fitted);
+            }
+            _ => return Value::Object(fitted),
+        };
         for (key, value) in schema {
             match key.as_str() {
                 "properties" | "$defs" => {
                     fitted.insert(key.clone(), self.fit_map(value));
+                }
+                "additionalProperties" if value.is_boolean() => {
+                    fitted.insert(key.clone(), value.clone());
                 }
                 "items" | "additionalProperties" => {
                     fitted.insert(key.clone(), self.fit(value));
@@ -110,7 +134,11 @@ impl Dialect {
                 _ => rest.push((key, value)),
             }
         }
-        tell(&mut fitted, &rest);
+        let told: Vec<String> = rest
+            .iter()
+            .map(|(key, value)| format!("{key}: {value}"))
+            .collect();
+        tell(&mut fitted, &told);
         Value::Object(fitted)
     }
 
@@ -134,14 +162,10 @@ impl Dialect {
 }
 
 /// Puts what the dialect does not know into the description.
-fn tell(schema: &mut Map<String, Value>, rest: &[(&String, &Value)]) {
-    if rest.is_empty() {
+fn tell(schema: &mut Map<String, Value>, told: &[String]) {
+    if told.is_empty() {
         return;
     }
-    let told: Vec<String> = rest
-        .iter()
-        .map(|(key, value)| format!("{key}: {value}"))
-        .collect();
     let told = format!("({})", told.join(", "));
     let description = match schema.get("description").and_then(Value::as_str) {
         Some(text) if !text.is_empty() => format!("{text} {told}"),
@@ -150,22 +174,29 @@ fn tell(schema: &mut Map<String, Value>, rest: &[(&String, &Value)]) {
     schema.insert("description".to_owned(), Value::String(description));
 }
 
-/// Whether the rules of strict schemas hold: every object lists all its properties as required, and takes no others.
+/// Whether the rules of strict schemas hold: every schema says what it is, and every object lists all its properties as
+/// required and takes no others.
 pub(crate) fn is_strict(schema: &Value) -> bool {
-    match schema {
-        Value::Object(schema) => {
-            let closed = schema.get("type").and_then(Value::as_str) != Some("object")
-                || (schema.get("additionalProperties") == Some(&Value::Bool(false))
-                    && all_required(schema));
-            closed
-                && schema
-                    .iter()
-                    .filter(|(key, _)| *key != "enum" && *key != "const")
-                    .all(|(_, value)| is_strict(value))
-        }
-        Value::Array(list) => list.iter().all(is_strict),
-        _ => true,
-    }
+    let Value::Object(schema) = schema else {
+        return false;
+    };
+    let is_typed = ["type", "enum", "const", "anyOf", "$ref"]
+        .iter()
+        .any(|key| schema.contains_key(*key));
+    let is_closed = schema.get("type").and_then(Value::as_str) != Some("object")
+        || (schema.get("additionalProperties") == Some(&Value::Bool(false))
+            && all_required(schema));
+    let maps = ["properties", "$defs"].map(|key| schema.get(key).and_then(Value::as_object));
+    let lists = schema.get("anyOf").and_then(Value::as_array);
+    is_typed
+        && is_closed
+        && maps
+            .into_iter()
+            .flatten()
+            .flat_map(Map::values)
+            .all(is_strict)
+        && lists.into_iter().flatten().all(is_strict)
+        && schema.get("items").is_none_or(is_strict)
 }
 
 fn all_required(schema: &Map<String, Value>) -> bool {
@@ -191,31 +222,65 @@ pub(crate) fn words(output: &OutputSchema, may_call: bool) -> String {
     )
 }
 
-/// The way that works with one model, as far as was seen.
+/// The ways that work with one model, as far as was seen: of answers that may call tools, and of all others.
 pub(crate) struct Ways {
-    weaker: AtomicU8,
+    alone: Way,
+    beside_tools: Way,
     refuses_reasoning: AtomicBool,
-    first: SchemaMode,
     name: String,
 }
 
-impl Ways {
-    pub(crate) fn new(config: &ModelConfig, first: SchemaMode) -> Self {
+/// How an answer to a schema is asked for: the strongest way at first, and weaker ones as it is refused.
+struct Way {
+    first: SchemaMode,
+    weaker: AtomicU8,
+}
+
+impl Way {
+    const fn new(first: SchemaMode) -> Self {
         Self {
-            weaker: AtomicU8::new(0),
-            refuses_reasoning: AtomicBool::new(false),
             first,
-            name: config.full_name(),
+            weaker: AtomicU8::new(0),
         }
     }
 
-    /// The strongest way that was not refused.
-    pub(crate) fn mode(&self) -> SchemaMode {
+    /// Returns the strongest way that was not refused.
+    fn mode(&self) -> SchemaMode {
         match self.first as u8 + self.weaker.load(Ordering::Relaxed) {
             0 => SchemaMode::Strict,
             1 => SchemaMode::Tool,
             _ => SchemaMode::Prompt,
         }
+    }
+
+    /// Leaves this mode for the next weaker one, and says whether no other request did so before.
+    fn leave(&self, mode: SchemaMode) -> bool {
+        let weaker = (mode as u8 + 1).saturating_sub(self.first as u8);
+        self.weaker.fetch_max(weaker, Ordering::Relaxed) < weaker
+    }
+}
+
+impl Ways {
+    pub(crate) fn new(config: &ModelConfig, quirks: &Quirks) -> Self {
+        Self {
+            alone: Way::new(quirks.schema),
+            beside_tools: Way::new(quirks.schema.max(quirks.schema_with_tools)),
+            refuses_reasoning: AtomicBool::new(false),
+            name: config.full_name(),
+        }
+    }
+
+    const fn way(&self, may_call: bool) -> &Way {
+        if may_call {
+            &self.beside_tools
+        } else {
+            &self.alone
+        }
+    }
+
+    /// Returns the strongest way that was not refused, of requests that may call tools or of those that may not.
+    pub(crate) fn mode(&self, may_call: bool) -> SchemaMode {
+        self.way(may_call).mode()
     }
 
     /// Whether reasoning goes back: it does until it was refused.
@@ -241,6 +306,7 @@ impl Ways {
     /// Asks in the strongest way, and in weaker ones as the provider refuses them.
     pub(crate) async fn walk<F>(
         &self,
+        may_call: bool,
         ask: impl Fn(SchemaMode) -> F + Send,
     ) -> Result<ChatAnswer, ChatError>
     where
@@ -249,9 +315,9 @@ impl Ways {
         // Those of ways that were refused; the last says itself whether it counts.
         let mut before = 0;
         loop {
-            let (mode, back) = (self.mode(), self.take_reasoning_back());
+            let (mode, back) = (self.mode(may_call), self.take_reasoning_back());
             match ask(mode).await {
-                Err(error) if self.weaken(mode, &error) => before += error.requests,
+                Err(error) if self.weaken(may_call, mode, &error) => before += error.requests,
                 Err(error) if back && self.keep_reasoning(&error) => before += error.requests,
                 mut last => {
                     match &mut last {
@@ -265,7 +331,7 @@ impl Ways {
     }
 
     /// Whether the error says that `mode` is not known there; then a weaker one counts from now on.
-    pub(crate) fn weaken(&self, mode: SchemaMode, error: &ChatError) -> bool {
+    pub(crate) fn weaken(&self, may_call: bool, mode: SchemaMode, error: &ChatError) -> bool {
         let named: &[&str] = match mode {
             SchemaMode::Strict => &[
                 "response_format",
@@ -291,9 +357,9 @@ impl Ways {
         if error.failure != Failure::BadRequest || !named.iter().any(|name| words.contains(name)) {
             return false;
         }
-        let weaker = mode as u8 + 1 - self.first as u8;
-        if self.weaker.fetch_max(weaker, Ordering::Relaxed) < weaker {
-            tracing::warn!(model.name = %self.name, refused = ?mode, now = ?self.mode(), why = %error.what, "answers to a schema are asked for in a weaker way");
+        let way = self.way(may_call);
+        if way.leave(mode) {
+            tracing::warn!(model.name = %self.name, refused = ?mode, now = ?way.mode(), why = %error.what, "answers to a schema are asked for in a weaker way");
         }
         true
     }

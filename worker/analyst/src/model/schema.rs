@@ -138,7 +138,7 @@ pub(super) static RESULT: LazyLock<Shape> = LazyLock::new(|| {
         ("summary", text()),
         ("findings", list(finding())),
     ]);
-    Shape::new("step_result", schema)
+    Shape::new("finish_step", schema)
 });
 
 /// Turn of a model that takes no tools: calls, or the step's result.

@@ -221,7 +221,7 @@ fn tools<'a>(
     if let Some((SchemaMode::Tool, output)) = wanted {
         tools.push(tool(
             &output.name,
-            "Gives the answer.".into(),
+            schema::GIVES_ANSWER.into(),
             &output.schema,
         ));
         let choice = if may_call {

@@ -77,7 +77,7 @@ async fn a_question_to_a_schema() {
     temperature 0.1
     tool_choice {"name":"plan","type":"tool"}
     tools[0] {"description":"Looks an asset up.","input_schema":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"},"name":"asset_lookup"}
-    tools[1] {"description":"Gives the answer.","input_schema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"name":"plan"}
+    tools[1] {"description":"Gives the answer, once no other tool needs to be called.","input_schema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"name":"plan"}
     "#);
 }
 

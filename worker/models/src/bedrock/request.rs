@@ -158,7 +158,7 @@ fn tools(
         };
         let answer = one_tool(
             &output.name,
-            "Gives the answer.",
+            schema::GIVES_ANSWER,
             &fitting.of(&output.schema),
         )?;
         return builder.tools(answer).tool_choice(choice).build().map(Some);

@@ -66,7 +66,7 @@ async fn a_question_to_a_schema() {
     "#);
     insta::assert_snapshot!(told(&sent(&config("amazon.nova-pro-v1:0"), &question()).await["toolConfig"]), @r#"
     toolChoice {"tool":{"name":"plan"}}
-    tools[0] {"toolSpec":{"description":"Gives the answer.","inputSchema":{"json":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"}},"name":"plan"}}
+    tools[0] {"toolSpec":{"description":"Gives the answer, once no other tool needs to be called.","inputSchema":{"json":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"}},"name":"plan"}}
     "#);
 }
 

@@ -25,6 +25,9 @@ impl ModelConfig {
         if let Some(url) = &self.base_url {
             self.check_base_url(url)?;
         }
+        if self.server.is_some() && self.provider != Provider::Openai {
+            return Err(self.bad("server", "is for provider `openai` alone: leave it out"));
+        }
         if self.stream == Some(true) && self.provider == Provider::Bedrock {
             return Err(self.bad(
                 "stream",

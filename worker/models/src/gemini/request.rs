@@ -153,8 +153,8 @@ fn tools<'a>(
     wanted: Option<(SchemaMode, &'a OutputSchema)>,
 ) -> (Vec<Declaration<'a>>, Option<ToolConfig<'a>>) {
     // Where JSON to a schema and tools cannot stand together, tools that may not be called are left out.
-    let left_out = !quirks.tools
-        || (!quirks.schema_with_tools && matches!(wanted, Some((SchemaMode::Strict, _))));
+    let leaves_out = |(mode, _)| !quirks.may_call(request) && quirks.leaves_tools_out(mode);
+    let left_out = !quirks.tools || wanted.is_some_and(leaves_out);
     let own: &[ChatTool] = if left_out { &[] } else { &request.tools };
     let declare = |name, description, schema: &Arc<Value>| Declaration {
         name,
@@ -175,7 +175,7 @@ fn tools<'a>(
         })
     };
     if let Some((SchemaMode::Tool, output)) = wanted {
-        tools.push(declare(&output.name, "Gives the answer.", &output.schema));
+        tools.push(declare(&output.name, schema::GIVES_ANSWER, &output.schema));
         return (
             tools,
             config("ANY", (!may_call).then_some([output.name.as_str()])),

@@ -15,13 +15,13 @@ const MOST_IDLE: usize = 32;
 /// # Errors
 ///
 /// When the CA file cannot be read or holds no certificate, or the system has none.
-pub(crate) fn client(config: &ModelConfig) -> Result<Client, ModelError> {
+pub(crate) fn client(config: &ModelConfig, keep_alive: bool) -> Result<Client, ModelError> {
     let mut builder = Client::builder()
         .user_agent(concat!("nightshift/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .retry(retry::never())
         .connect_timeout(CONNECT)
-        .pool_max_idle_per_host(MOST_IDLE)
+        .pool_max_idle_per_host(if keep_alive { MOST_IDLE } else { 0 })
         .referer(false);
     match config.proxy.as_deref() {
         None => {}

@@ -37,6 +37,11 @@ impl Errors {
         &self.model
     }
 
+    /// Whether a key was sent.
+    pub(crate) const fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
     pub(crate) fn make(&self, failure: Failure, words: &str) -> ChatError {
         let key = self.key.as_ref().map(|key| key.expose_secret().trim());
         let words = match key.filter(|key| key.len() >= MIN_KEY) {

@@ -65,6 +65,15 @@ impl Say {
         }
     }
 
+    /// A stream in chunks, of a server that says that it keeps the connection and reads no more of it.
+    pub(crate) fn kept_events(body: &str) -> Self {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nkeep-alive: timeout=5, max=100\r\n\r\n";
+        Self {
+            bytes: format!("{head}{:x}\r\n{body}\r\n0\r\n\r\n", body.len()).into_bytes(),
+            hang: true,
+        }
+    }
+
     /// The same without its last bytes.
     pub(crate) fn cut(mut self, bytes: usize) -> Self {
         self.bytes.truncate(self.bytes.len() - bytes);

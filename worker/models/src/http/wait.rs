@@ -1,36 +1,48 @@
 //! How long a provider wants to be left alone, in the forms that headers give it.
 //!
 //! `retry-after-ms` (Azure) is exact and wins; `retry-after` is seconds, with or without a fraction, or a date (RFC 9110
-//! §10.2.3), which is taken against the answer's own `date`: our clock may be wrong. Values are not bounded here.
+//! §10.2.3), which is taken against the answer's own `date`: our clock may be wrong. A gateway hands both on under a prefix
+//! (LiteLLM's page on response headers); the longer wait counts. Values are not bounded here.
 
 use std::time::Duration;
 
 use chrono::DateTime;
-use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use reqwest::header::{DATE, HeaderMap};
+
+/// What stands before the headers of a provider, and before those that LiteLLM hands on from one.
+pub(crate) const PREFIXES: [&str; 2] = ["", "llm_provider-"];
 
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| {
-        headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(str::trim)
-    };
+    let waits = PREFIXES.into_iter();
+    waits
+        .filter_map(|prefix| retry_after_of(headers, prefix))
+        .max()
+}
+
+fn retry_after_of(headers: &HeaderMap, prefix: &str) -> Option<Duration> {
+    let text = |name: &str| text(headers, prefix, name);
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
         return seconds(millis / 1000.0);
     }
-    let after = text(RETRY_AFTER.as_str())?;
+    let after = text("retry-after")?;
     if let Ok(secs) = after.parse::<f64>() {
         return seconds(secs);
     }
     let date = |text: &str| DateTime::parse_from_rfc2822(text).ok();
     let until = date(after)?;
-    let now = date(text(DATE.as_str())?)?;
+    let now = date(text(DATE.as_str()).or_else(|| self::text(headers, "", DATE.as_str()))?)?;
     Some(
         until
             .signed_duration_since(now)
             .to_std()
             .unwrap_or_default(),
     )
+}
+
+/// Returns the value of a header as text, the prefix before its name.
+pub(crate) fn text<'a>(headers: &'a HeaderMap, prefix: &str, name: &str) -> Option<&'a str> {
+    let value = headers.get(format!("{prefix}{name}"))?;
+    value.to_str().ok().map(str::trim)
 }
 
 /// Seconds as a time; none where it is negative or no number, the longest there is where it is absurd.
@@ -76,6 +88,25 @@ mod tests {
         assert_eq!(
             after(&[("retry-after", "Fri, 20 Nov 2026 12:01:30 GMT")]),
             None
+        );
+        assert_eq!(after(&[("llm_provider-retry-after", "5")]), Some(5.0));
+        assert_eq!(
+            after(&[("retry-after", "2"), ("llm_provider-retry-after", "45")]),
+            Some(45.0)
+        );
+        assert_eq!(
+            after(&[
+                ("llm_provider-retry-after-ms", "1500"),
+                ("llm_provider-retry-after", "9")
+            ]),
+            Some(1.5)
+        );
+        assert_eq!(
+            after(&[
+                ("llm_provider-retry-after", "Fri, 20 Nov 2026 12:01:30 GMT"),
+                NOW
+            ]),
+            Some(90.0)
         );
         assert_eq!(after(&[("retry-after", "31536000")]), Some(31_536_000.0));
         assert!(after(&[("retry-after", "1e300")]).unwrap() > 1e18);

@@ -12,16 +12,22 @@ use serde_json::Value;
 
 use crate::answer::Read;
 use crate::gemini;
-use crate::http::{Errors, Reply, seconds, status_failure};
+use crate::http::{Errors, PREFIXES, Reply, seconds, status_failure, text};
+use crate::quirks::Quirks;
 
 /// The error of an answer that says so by its status; or the answer that it is nevertheless.
 ///
 /// # Errors
 ///
 /// In all other cases.
-pub(super) async fn of(reply: &mut Reply) -> Result<ChatAnswer, ChatError> {
+pub(super) async fn of(reply: &mut Reply, quirks: &Quirks) -> Result<ChatAnswer, ChatError> {
     let after = reply.after().or_else(|| after_reset(&reply.headers));
     let body = reply.whole().await?;
+    if quirks.may_be_litellm && lacks_key(reply, &body) {
+        let words =
+            "the server fails where no key is sent: LiteLLM's proxy does so when it wants one";
+        return Err(reply.errors.make(Failure::Auth, words));
+    }
     let fallback = status_failure(reply.status, after);
     Err(match serde_json::from_slice::<Value>(&body) {
         Ok(body) => {
@@ -46,6 +52,23 @@ pub(super) async fn of(reply: &mut Reply) -> Result<ChatAnswer, ChatError> {
             reply.errors.make(fallback, &words)
         }
     })
+}
+
+/// Whether this is how LiteLLM's proxy answers a request without a key: 500 with no more than the name of that status, as
+/// text or, since 1.100, as JSON.
+fn lacks_key(reply: &Reply, body: &[u8]) -> bool {
+    let body = String::from_utf8_lossy(body).to_lowercase();
+    let words = match serde_json::from_str::<Value>(&body) {
+        Ok(body) => body
+            .pointer("/error/message")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned(),
+        Err(_) => body,
+    };
+    reply.status == StatusCode::INTERNAL_SERVER_ERROR
+        && !reply.errors.has_key()
+        && words.trim() == "internal server error"
 }
 
 /// What a model said that is no call and no JSON to the schema, which Groq tells as a fault of the request. It is an answer
@@ -100,6 +123,7 @@ fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
     let failure = codes
         .iter()
         .find_map(|code| of_code(code))
+        .or_else(|| is_unknown_key(&codes, fallback).then_some(Failure::Auth))
         .or_else(|| was_flagged(error).then_some(Failure::Filtered))
         .or_else(|| of_words(words))
         .unwrap_or(fallback);
@@ -113,13 +137,24 @@ fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
         "" => shown,
         param => format!("{shown} ({param})"),
     };
-    errors.make(failure, &shown)
+    let mut error = errors.make(failure, &shown);
+    if failure == Failure::Malformed {
+        // The model has answered, and is paid for it: how much is not told.
+        error.usage.output_tokens = 1;
+    }
+    error
 }
 
 /// Whether it is a canonical code of Google's APIs: then the error is one of Gemini's, and tells a minute's quota from money.
 fn is_googles(status: &str) -> bool {
     let is_of_a_code = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
     !status.is_empty() && status.bytes().all(is_of_a_code)
+}
+
+/// Whether LiteLLM looked a key up, which is not its master key, and has no database to find it in. With a 503 the database
+/// is away for a while.
+fn is_unknown_key(codes: &[&str], fallback: Failure) -> bool {
+    fallback == Failure::BadRequest && codes.contains(&"no_db_connection")
 }
 
 /// What OpenRouter says of a prompt that a moderation stopped, with the status of a key that may not.
@@ -132,7 +167,8 @@ fn of_code(code: &str) -> Option<Failure> {
         "insufficient_quota"
         | "billing_hard_limit_reached"
         | "billing_not_active"
-        | "insufficient_balance" => Failure::Quota,
+        | "insufficient_balance"
+        | "budget_exceeded" => Failure::Quota,
         "context_length_exceeded" | "exceed_context_size_error" | "string_above_max_length" => {
             Failure::ContextTooLong
         }
@@ -170,6 +206,9 @@ fn of_words(words: &str) -> Option<Failure> {
         "budget has been exceeded",
     ]) {
         Some(Failure::Quota)
+    } else if says(&["model produced output that does not match the expected"]) {
+        // llama.cpp, as an error of its own: the model wrote what its chat template cannot be read back from.
+        Some(Failure::Malformed)
     } else {
         None
     }
@@ -177,13 +216,15 @@ fn of_words(words: &str) -> Option<Failure> {
 
 /// When the limit that is used up begins anew: `x-ratelimit-reset-requests` and `-tokens`, as `1s`, `6m0s` or `20ms`.
 fn after_reset(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: String| headers.get(name).and_then(|value| value.to_str().ok());
-    ["requests", "tokens"]
+    let limits = PREFIXES
         .into_iter()
-        .filter(|what| {
-            text(format!("x-ratelimit-remaining-{what}")).is_some_and(|left| left.trim() == "0")
+        .flat_map(|prefix| ["requests", "tokens"].map(|what| (prefix, what)));
+    limits
+        .filter_map(|(prefix, what)| {
+            let left = text(headers, prefix, &format!("x-ratelimit-remaining-{what}"))?;
+            let reset = text(headers, prefix, &format!("x-ratelimit-reset-{what}"))?;
+            (left == "0").then(|| span(reset))?
         })
-        .filter_map(|what| span(text(format!("x-ratelimit-reset-{what}"))?.trim()))
         .max()
 }
 

@@ -140,13 +140,14 @@ impl<'a> Body<'a> {
         wanted: Option<(SchemaMode, &'a OutputSchema)>,
     ) -> Self {
         let sampling = config.sampling(request.asked);
-        let (tools, tool_choice) = tools(quirks, fitting, request, wanted, &sampling);
+        let left_out = leaves_out(quirks, request, wanted.map(|(mode, _)| mode), &sampling);
+        let (tools, tool_choice) = tools(quirks, fitting, request, wanted, left_out);
         let effort = effort(quirks, sampling.reasoning_effort, !tools.is_empty());
         let most = quirks.most(effort.as_deref(), request.max_output_tokens);
         Self {
             reasoning_effort: effort,
             model: &config.model,
-            messages: messages(config, quirks, request, wanted),
+            messages: messages(config, quirks, request, wanted, !tools.is_empty()),
             tools,
             tool_choice,
             response_format: wanted
@@ -202,16 +203,27 @@ fn response_format<'a>(fitting: &Fitting, output: &'a OutputSchema) -> ResponseF
     }
 }
 
+/// Whether the tools of a request are not sent: the model takes none, or none may be called in this answer and they would
+/// be at odds with what is asked for.
+fn leaves_out(
+    quirks: &Quirks,
+    request: &ChatRequest,
+    mode: Option<SchemaMode>,
+    sampling: &Sampling,
+) -> bool {
+    let at_odds = mode.is_some_and(|mode| quirks.leaves_tools_out(mode));
+    let reasons = mode != Some(SchemaMode::Tool) && reasons_instead(quirks, request, sampling);
+    !quirks.tools || !quirks.may_call(request) && (at_odds || reasons)
+}
+
 /// The tools, with that of the answer where it is asked for by one; and which may be called.
 fn tools<'a>(
     quirks: &Quirks,
     fitting: &Fitting,
     request: &'a ChatRequest,
     wanted: Option<(SchemaMode, &'a OutputSchema)>,
-    sampling: &Sampling,
+    left_out: bool,
 ) -> (Vec<Tool<'a>>, Option<ToolChoice<'a>>) {
-    let by_tool = matches!(wanted, Some((SchemaMode::Tool, _)));
-    let left_out = !quirks.tools || !by_tool && reasons_instead(quirks, request, sampling);
     let own: &[ChatTool] = if left_out { &[] } else { &request.tools };
     let mut tools: Vec<Tool<'a>> = own
         .iter()
@@ -229,10 +241,10 @@ fn tools<'a>(
         tools.push(one_tool(
             quirks,
             &output.name,
-            "Gives the answer.",
+            schema::GIVES_ANSWER,
             fitting.of(&output.schema),
         ));
-        let choice = if may_call {
+        let choice = if may_call || !quirks.names_tool {
             ToolChoice::Word("required")
         } else {
             ToolChoice::Function {
@@ -270,8 +282,9 @@ fn messages(
     quirks: &Quirks,
     request: &ChatRequest,
     wanted: Option<(SchemaMode, &OutputSchema)>,
+    has_tools: bool,
 ) -> Vec<Message> {
-    let told = plain::messages(request, quirks.tools);
+    let told = plain::messages(request, quirks.tools && has_tools);
     let mut messages = Vec::with_capacity(told.len() + 2);
     let content = request.system.to_string();
     messages.push(match quirks.system_role {

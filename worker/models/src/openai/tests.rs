@@ -1,5 +1,6 @@
 //! What is sent, what is read, and what errors mean.
 
+mod servers;
 mod streams;
 
 use nightshift_analyst::chat::{
@@ -10,12 +11,13 @@ use serde_json::{Value, json};
 use crate::http::testing::{
     KEY, Say, Stub, connect, errors_hold, question, question_with_tools, told, turn,
 };
-use crate::{ModelConfig, Provider};
+use crate::{ModelConfig, Provider, Server};
 
 fn config(model: &str) -> ModelConfig {
     let mut config = ModelConfig::new(Provider::Openai, model);
     config.temperature = Some(0.1);
     config.reasoning_effort = Some("low".to_owned());
+    config.server = Some(Server::Openai);
     config
 }
 
@@ -75,7 +77,7 @@ async fn a_question_to_a_schema() {
     temperature 0.1
     tool_choice {"function":{"name":"plan"},"type":"function"}
     tools[0] {"function":{"description":"Looks an asset up.","name":"asset_lookup","parameters":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"}},"type":"function"}
-    tools[1] {"function":{"description":"Gives the answer.","name":"plan","parameters":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"}},"type":"function"}
+    tools[1] {"function":{"description":"Gives the answer, once no other tool needs to be called.","name":"plan","parameters":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"}},"type":"function"}
     "#);
     insta::assert_snapshot!(told(&sent(&config("qwen3:8b"), &question()).await["max_tokens"]), @" 4048");
 }
@@ -182,6 +184,7 @@ async fn addresses_and_keys() {
         let mut config = config("a b");
         config.base_url = Some(format!("{}{base}", stub.url));
         config.api_version = version.map(str::to_owned);
+        config.server = None;
         connect(&config).chat(&question()).await.unwrap();
         let seen = stub.seen();
         assert_eq!(seen[0].path, path);

@@ -23,13 +23,18 @@ fn the_table_is_whole_and_begins_with_a_full_row_for_each_provider() {
         "schema",
         "schema_with_tools",
         "tools",
+        "names_tool",
         "strict_tools",
+        "grammar",
         "stream",
+        "keep_alive",
+        "may_be_litellm",
         "cache_marks",
         "signatures",
         "window_tokens",
         "max_output_tokens",
         "provider",
+        "servers",
         "models",
         "urls",
         "versions",
@@ -210,4 +215,67 @@ fn models_that_get_their_tools_only_at_times_are_known() {
         config.tools = Some(false);
         assert!(!Quirks::of(&config).traits(&config).tools_always);
     }
+}
+
+fn at(base_url: &str) -> ModelConfig {
+    ModelConfig {
+        base_url: Some(base_url.to_owned()),
+        ..ModelConfig::new(Provider::Openai, "gpt-4.1")
+    }
+}
+
+#[test]
+fn only_the_vendors_own_servers_take_a_schema_beside_tools() {
+    for url in [
+        "https://api.openai.com/v1",
+        "https://eu.api.openai.com/v1",
+        "https://soc.openai.azure.com/openai/v1",
+        "https://soc.services.ai.azure.com/openai/v1",
+    ] {
+        let quirks = Quirks::of(&at(url));
+        assert_eq!(quirks.schema_with_tools, SchemaMode::Strict, "{url}");
+        assert!(
+            quirks.names_tool && quirks.keep_alive && !quirks.grammar,
+            "{url}"
+        );
+    }
+    for url in [
+        "http://127.0.0.1:8080/v1",
+        "http://localhost:11434/v1",
+        "https://openrouter.ai/api/v1",
+        "https://api.openai.com.evil.example/v1",
+        "https://notapi.openai.com/v1",
+    ] {
+        let quirks = Quirks::of(&at(url));
+        assert_eq!(quirks.schema_with_tools, SchemaMode::Tool, "{url}");
+        assert!(
+            !quirks.names_tool && !quirks.keep_alive && quirks.grammar,
+            "{url}"
+        );
+    }
+}
+
+#[test]
+fn a_configured_server_counts_for_more_than_its_host() {
+    let with = |server| {
+        let mut config = at("http://127.0.0.1:8080/v1");
+        config.server = Some(server);
+        let quirks = Quirks::of(&config);
+        (
+            quirks.schema,
+            quirks.schema_with_tools,
+            quirks.may_be_litellm,
+        )
+    };
+    let (strict, tool, prompt) = (SchemaMode::Strict, SchemaMode::Tool, SchemaMode::Prompt);
+    assert_eq!(with(Server::Openai), (strict, strict, false));
+    assert_eq!(with(Server::LlamaCpp), (strict, tool, false));
+    assert_eq!(with(Server::Vllm), (strict, tool, false));
+    assert_eq!(with(Server::LmStudio), (strict, tool, false));
+    assert_eq!(with(Server::Litellm), (strict, tool, true));
+    assert_eq!(with(Server::Ollama), (strict, prompt, false));
+    assert_eq!(with(Server::Transformers), (prompt, prompt, false));
+    let mut config = at("https://gateway.example.org/v1");
+    config.server = Some(Server::Azure);
+    assert_eq!(Quirks::of(&config).key_header, "api-key");
 }

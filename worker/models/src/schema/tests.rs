@@ -41,16 +41,104 @@ fn strict_means_closed_and_all_required() {
     assert!(!is_strict(
         &json!({"type": "array", "items": {"type": "object"}})
     ));
+    assert!(!is_strict(&json!({"type": "array", "items": {}})));
+}
+
+#[test]
+fn a_grammar_gets_no_keyword_that_it_may_drop() {
+    let schema = json!({
+        "type": "object", "additionalProperties": false, "required": ["score", "name", "any"],
+        "properties": {
+            "score": {"type": "number", "minimum": 0, "maximum": 1, "multipleOf": 0.1},
+            "name": {"type": "string", "description": "Its name.", "pattern": "\\d+", "maxLength": 9},
+            "address": {"type": "string", "format": "ipv4", "not": {"const": "0.0.0.0"}},
+            "any": true,
+            "none": false,
+            "list": {"type": "array", "items": true, "maxItems": 3},
+            "either": {"anyOf": [true, {"type": "null"}]},
+        },
+    });
+    insta::assert_json_snapshot!(GRAMMAR.fit(&schema), @r#"
+    {
+      "additionalProperties": false,
+      "properties": {
+        "address": {
+          "description": "(format: \"ipv4\", not: {\"const\":\"0.0.0.0\"})",
+          "type": "string"
+        },
+        "any": {},
+        "either": {
+          "anyOf": [
+            {},
+            {
+              "type": "null"
+            }
+          ]
+        },
+        "list": {
+          "items": {},
+          "maxItems": 3,
+          "type": "array"
+        },
+        "name": {
+          "description": "Its name. (maxLength: 9, pattern: \"\\\\d+\")",
+          "type": "string"
+        },
+        "none": {
+          "description": "(nothing fits)"
+        },
+        "score": {
+          "description": "(maximum: 1, minimum: 0, multipleOf: 0.1)",
+          "type": "number"
+        }
+      },
+      "required": [
+        "score",
+        "name",
+        "any"
+      ],
+      "type": "object"
+    }
+    "#);
+    assert!(!GRAMMAR.fit(&schema).to_string().contains("true"));
+}
+
+#[test]
+fn a_boolean_schema_goes_to_no_provider() {
+    let schema = json!({"type": "object", "properties": {"a": true, "b": {"items": true}}});
+    for dialect in [OPENAI, GRAMMAR, ANTHROPIC, GEMINI] {
+        let fitted = dialect.fit(&schema);
+        assert_eq!(fitted["properties"], json!({"a": {}, "b": {"items": {}}}));
+        assert!(!is_strict(&fitted));
+    }
+}
+
+#[test]
+fn ways_beside_tools_are_learnt_apart() {
+    let mut config = ModelConfig::new(Provider::Openai, "m");
+    config.base_url = Some("http://127.0.0.1:8080/v1".to_owned());
+    let ways = Ways::new(&config, &Quirks::of(&config));
+    let modes = || (ways.mode(false), ways.mode(true));
+    assert_eq!(modes(), (SchemaMode::Strict, SchemaMode::Tool));
+    let refused = ChatError::new(
+        "openai/m",
+        Failure::BadRequest,
+        "tool_choice is not supported",
+    );
+    assert!(ways.weaken(true, SchemaMode::Tool, &refused));
+    assert_eq!(modes(), (SchemaMode::Strict, SchemaMode::Prompt));
 }
 
 #[test]
 fn a_refused_way_is_not_tried_again() {
-    let ways = Ways::new(&ModelConfig::new(Provider::Openai, "m"), SchemaMode::Strict);
+    let config = ModelConfig::new(Provider::Openai, "m");
+    let ways = Ways::new(&config, &Quirks::of(&config));
     let refused = |what: &str| ChatError::new("openai/m", Failure::BadRequest, what);
-    assert!(!ways.weaken(SchemaMode::Strict, &refused("unknown model")));
+    assert!(!ways.weaken(false, SchemaMode::Strict, &refused("unknown model")));
     let effort = "\"thinking.type.disabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.";
-    assert!(!ways.weaken(SchemaMode::Strict, &refused(effort)));
+    assert!(!ways.weaken(false, SchemaMode::Strict, &refused(effort)));
     assert!(!ways.weaken(
+        false,
         SchemaMode::Strict,
         &ChatError::new(
             "openai/m",
@@ -58,19 +146,28 @@ fn a_refused_way_is_not_tried_again() {
             "response_format"
         )
     ));
-    assert_eq!(ways.mode(), SchemaMode::Strict);
+    assert_eq!(ways.mode(false), SchemaMode::Strict);
     assert!(ways.weaken(
+        false,
         SchemaMode::Strict,
         &refused("'response_format.type' must be text")
     ));
     assert!(
-        ways.weaken(SchemaMode::Strict, &refused("json_schema is not supported")),
+        ways.weaken(
+            false,
+            SchemaMode::Strict,
+            &refused("json_schema is not supported")
+        ),
         "asked at the same time"
     );
-    assert_eq!(ways.mode(), SchemaMode::Tool);
-    assert!(ways.weaken(SchemaMode::Tool, &refused("tool_choice is not supported")));
-    assert_eq!(ways.mode(), SchemaMode::Prompt);
-    assert!(!ways.weaken(SchemaMode::Prompt, &refused("response_format")));
+    assert_eq!(ways.mode(false), SchemaMode::Tool);
+    assert!(ways.weaken(
+        false,
+        SchemaMode::Tool,
+        &refused("tool_choice is not supported")
+    ));
+    assert_eq!(ways.mode(false), SchemaMode::Prompt);
+    assert!(!ways.weaken(false, SchemaMode::Prompt, &refused("response_format")));
 }
 
 #[test]
@@ -94,7 +191,8 @@ async fn only_requests_that_were_taken_count() {
         "slow down",
     );
     for (last, requests) in [(limited, 1), (refused("no such model"), 2)] {
-        let ways = Ways::new(&ModelConfig::new(Provider::Openai, "m"), SchemaMode::Strict);
+        let config = ModelConfig::new(Provider::Openai, "m");
+        let ways = Ways::new(&config, &Quirks::of(&config));
         let ask = |mode| {
             let error = match mode {
                 SchemaMode::Strict => refused("response_format"),
@@ -102,7 +200,7 @@ async fn only_requests_that_were_taken_count() {
             };
             async { Err(error) }
         };
-        let asked = [ways.walk(ask).await, ways.walk(ask).await];
+        let asked = [ways.walk(false, ask).await, ways.walk(false, ask).await];
         let counted = asked.map(|one| one.unwrap_err().requests);
         assert_eq!(counted, [requests, requests - 1]);
     }

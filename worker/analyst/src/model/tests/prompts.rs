@@ -191,7 +191,7 @@ fn turn() {
     what calls brought that were made for this step already.
 
     Call tools, several at once where they do not need each other; or, as soon as you know, or know that it cannot be known,
-    answer with the step's result, one JSON object and nothing else:
+    answer with the step's result: with `finish_step` where there is such a tool, else with one JSON object and nothing else:
     {"outcome": "met", "summary": "…", "findings": [{"claim": "…", "stance": "for", "quotes": [{"evidence": "E3", "quote": "listed: true"}]}]}
 
     - `outcome`: `met` what was expected was found; `unmet` it was looked for and not found; `failed` it could not be looked for.

@@ -1,0 +1,152 @@
+//! Servers that speak OpenAI's chat completions in their own ways: what they refuse, leave out and answer.
+//!
+//! Seen of llama.cpp's server as xllamacpp 2026.10.11549 has it, and of LiteLLM's proxy 1.80 to 1.110.
+
+use serde_json::{Value, json};
+
+use super::super::seen::Choice;
+use super::super::wire::{Refused, Request, is_wrong_key};
+use super::super::{Kind, Seen, Trouble};
+
+/// Which server the fake is, on OpenAI's wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Server {
+    /// OpenAI.
+    #[default]
+    OpenAi,
+    /// llama.cpp: no key, no boolean schemas, no tools beside a schema for the answer.
+    LlamaCpp,
+    /// The proxy of LiteLLM, with a master key and without a database.
+    Litellm,
+}
+
+impl Server {
+    /// Refuses what this server refuses before all else; a key that it does not ask for counts as sent.
+    pub(in super::super) fn admit(self, request: &mut Request) -> Result<(), Refused> {
+        match self {
+            Self::OpenAi => Ok(()),
+            Self::LlamaCpp => {
+                let headers = &mut request.headers;
+                headers
+                    .entry("authorization".to_owned())
+                    .or_insert_with(|| "Bearer none".to_owned());
+                match boolean_schema(&request.body) {
+                    Some(at) => Err(refused(400, unreadable_schema(&at))),
+                    None => Ok(()),
+                }
+            }
+            Self::Litellm => match request.bearer() {
+                None => Err(refused(500, json!("Internal Server Error"))),
+                Some(key) if is_wrong_key(key) => Err(refused(400, no_database())),
+                Some(_) => Ok(()),
+            },
+        }
+    }
+
+    /// Leaves out of a request what this server does not hand on to its model.
+    pub(in super::super) fn reduce(self, seen: &mut Seen) {
+        if self != Self::LlamaCpp {
+            return;
+        }
+        if matches!(seen.choice, Choice::Tool(_)) {
+            seen.choice = Choice::Auto;
+        }
+        if seen.wants.is_some() || seen.wants_json {
+            seen.tools.clear();
+            seen.choice = Choice::None;
+        }
+    }
+
+    /// Puts an error into the form of this server.
+    pub(in super::super) fn word(self, trouble: &Trouble, mut refusal: Refused) -> Refused {
+        if self != Self::Litellm {
+            return refusal;
+        }
+        for (name, _) in &mut refusal.headers {
+            match *name {
+                "retry-after" => *name = "llm_provider-retry-after",
+                "retry-after-ms" => *name = "llm_provider-retry-after-ms",
+                _ => {}
+            }
+        }
+        if trouble.kind == Kind::SpendLimit {
+            refusal.status = 422;
+            refusal.body = json!({"error": {
+                "message": "Budget has been exceeded! Current cost: 1.2, Max budget: 1.0",
+                "type": "budget_exceeded", "param": null, "code": "422",
+            }});
+        }
+        refusal
+    }
+}
+
+fn refused(status: u16, body: Value) -> Refused {
+    Refused {
+        status,
+        headers: Vec::new(),
+        body,
+    }
+}
+
+fn no_database() -> Value {
+    json!({"error": {
+        "message": "No connected db.", "type": "no_db_connection", "param": null, "code": "400",
+    }})
+}
+
+fn unreadable_schema(at: &str) -> Value {
+    let message = format!(
+        "Unable to generate parser for this template. Automatic parser generation failed: JSON schema error at #{at}: schema must be an object"
+    );
+    json!({"error": {"code": 400, "message": message, "type": "invalid_request_error"}})
+}
+
+/// Where the first schema stands that is a boolean, in a tool or in the answer's schema.
+fn boolean_schema(body: &Value) -> Option<String> {
+    let tools = body.get("tools").and_then(Value::as_array);
+    let of_tools = tools.into_iter().flatten();
+    let of_tools = of_tools.filter_map(|tool| tool.pointer("/function/parameters"));
+    let of_answer = body.pointer("/response_format/json_schema/schema");
+    of_tools
+        .chain(of_answer)
+        .find_map(|schema| boolean_in(schema, ""))
+}
+
+fn boolean_in(schema: &Value, at: &str) -> Option<String> {
+    let Value::Object(fields) = schema else {
+        return schema.is_boolean().then(|| at.to_owned());
+    };
+    fields.iter().find_map(|(key, value)| {
+        let at = format!("{at}/{key}");
+        match (key.as_str(), value) {
+            ("properties" | "$defs", Value::Object(map)) => map
+                .iter()
+                .find_map(|(name, inner)| boolean_in(inner, &format!("{at}/{name}"))),
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(list)) => list
+                .iter()
+                .enumerate()
+                .find_map(|(index, inner)| boolean_in(inner, &format!("{at}/{index}"))),
+            ("items", inner) => boolean_in(inner, &at),
+            ("additionalProperties", Value::Object(_)) => boolean_in(value, &at),
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boolean_is_found_where_a_schema_must_stand() {
+        let body = |schema: Value| json!({"tools": [{"function": {"parameters": schema}}]});
+        let in_list = body(json!({"properties": {"a": {"items": {"anyOf": [{}, true]}}}}));
+        assert_eq!(
+            boolean_schema(&in_list).as_deref(),
+            Some("/properties/a/items/anyOf/1")
+        );
+        let closed =
+            body(json!({"properties": {"a": {"default": true}}, "additionalProperties": false}));
+        assert_eq!(boolean_schema(&closed), None);
+    }
+}
