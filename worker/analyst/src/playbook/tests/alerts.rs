@@ -12,6 +12,11 @@ pub(super) fn finding(name: &str) -> Alert {
     first(&format!("findings/{name}"))
 }
 
+/// The first alert of a case from the field.
+pub(super) fn case(name: &str) -> Alert {
+    first(&format!("cases/{name}"))
+}
+
 /// The first alert of a finding that was made for one playbook.
 pub(in crate::playbook) fn made_for(name: &str) -> Alert {
     first(&format!("playbooks/{name}"))

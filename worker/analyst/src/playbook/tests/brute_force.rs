@@ -41,6 +41,7 @@ fn a_database_that_gave_in_after_many_guesses_is_a_true_positive() {
     let ran = World::with(&DEFAULT, quiet).run(made_for("guardduty-rds-brute-force"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
+    For [E0] By the feed, a sign-in from 203.0.113.201 succeeded
     For [E0] By the feed, sign-ins as reporting succeeded (1)
     For [E0] By the feed, sign-ins as reporting failed (418)
     For [E0] The alert records RDS_LOGIN_ATTEMPT with 203.0.113.201, once

@@ -7,7 +7,7 @@ use nightshift_alert::{
 use nightshift_engine::{Leaning, ToolError, Verdict};
 use serde_json::{Value, json};
 
-use super::alerts::{dns, finding, sample};
+use super::alerts::{case, dns, finding, sample};
 use super::drive::{
     ALL, Answers, DEFAULT, Ran, World, logged, nothing, on_list, record, verdict_beside,
 };
@@ -467,4 +467,53 @@ fn listed_caller_and_stopped_trail_are_a_true_positive() {
     alert.indicators.sort();
     let ran = World::with(&DEFAULT, bad_address).run(alert);
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+}
+
+#[test]
+fn trail_that_alice_stopped_is_told_as_guardduty_sends_it() {
+    let ran = World::with(&DEFAULT, quiet).run(case("45-guardduty-trail-stopped-by-alice"));
+    assert_eq!(
+        end(&ran),
+        (Verdict::Inconclusive, Leaning::Malicious, Severity::High)
+    );
+    insta::assert_snapshot!(ran.claims(), @"For [E0] alice stopped or deleted what records or watches: StopLogging on arn:aws:cloudtrail:eu-west-1:111122223333:trail/org from 203.0.113.20");
+    insta::assert_snapshot!(ran.advised(), @"
+    See whether the trails of 111122223333 record: IsLogging, and the time of the last delivery.
+    Switch trail arn:aws:cloudtrail:eu-west-1:111122223333:trail/org on again.
+    List what access key AKIAEXAMPLECASE00001 did: new users, keys, roles and policies, data read, instances started.
+    Keep the logs of org for the window of the alert out of reach of their usual retention.
+    Ask the owner of org whether this was planned, by a channel that does not run through it.
+    ");
+}
+
+#[test]
+fn denied_call_is_told_as_guardduty_sends_it() {
+    let ran = World::with(&DEFAULT, quiet).run(case("46-guardduty-call-that-failed"));
+    assert_eq!(
+        (end(&ran).0, end(&ran).1),
+        (Verdict::Inconclusive, Leaning::Malicious)
+    );
+    insta::assert_snapshot!(ran.claims(), @"For [E0] alice tried CreateAccessKey from 203.0.113.20 and did not get through (denied, AccessDenied), twice");
+}
+
+#[test]
+fn probe_of_a_database_is_told_as_guardduty_sends_it() {
+    let ran = World::with(&DEFAULT, quiet).run(case("44-guardduty-rds-probe-without-login"));
+    assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
+    insta::assert_snapshot!(ran.claims(), @"For [E0] 198.51.100.9 probed orders-db, and no authentication attempt was made, twice");
+    insta::assert_snapshot!(ran.advised(), @"
+    Ask the owner of orders-db whether this was planned, by a channel that does not run through it.
+    Block traffic from 198.51.100.9 in the network ACL of the subnet.
+    ");
+    insta::assert_snapshot!(ran.would_decide(), @"
+    The register of authorised scanners: whether 198.51.100.9 is ours
+    Flow logs of orders-db: whether the source was let through, and on which port
+    The sign-in logs of orders-db: whether any attempt succeeded
+    ");
+}
+
+#[test]
+fn scanned_object_names_its_threat() {
+    let ran = World::with(&DEFAULT, quiet).run(case("01-guardduty-s3-object-scan-result"));
+    insta::assert_snapshot!(ran.claims(), @"For [E0] The feed names what it found: Trojan.Generic.Sample");
 }

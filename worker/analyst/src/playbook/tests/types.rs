@@ -16,70 +16,72 @@ fn taken(alert: &Alert) -> String {
     Playbooks::shipped().find(alert).name.clone()
 }
 
+/// Types and categories, and the playbook of each.
+const TYPES: &[(&str, &str)] = &[
+    (
+        "Stealth:IAMUser/CloudTrailLoggingDisabled",
+        "logging-disabled",
+    ),
+    (
+        "TTPs/Defense Evasion/Stealth:IAMUser-CloudTrailLoggingDisabled",
+        "logging-disabled",
+    ),
+    ("Defense Evasion: Log Sink Deleted", "logging-disabled"),
+    ("Impair Defenses: Logging Disabled", "logging-disabled"),
+    ("Stealth:S3/ServerAccessLoggingDisabled", "s3-exposure"),
+    ("Policy:IAMUser/RootCredentialUsage", "root-use"),
+    ("Policy:IAMUser/ShortTermRootCredentialUsage", "root-use"),
+    ("Stealth:IAMUser/PasswordPolicyChange", "password-policy"),
+    (
+        "UnauthorizedAccess:EC2/MetadataDNSRebind",
+        "metadata-dns-rebind",
+    ),
+    (
+        "UnauthorizedAccess:Runtime/MetadataDNSRebind",
+        "metadata-dns-rebind",
+    ),
+    ("Impact:S3/AnomalousBehavior.Delete", "data-destruction"),
+    ("Impact:S3/ObjectDelete.Unusual", "data-destruction"),
+    (
+        "Impact: Deleted Google Cloud Backup and DR Backup",
+        "data-destruction",
+    ),
+    (
+        "Inhibit System Recovery: Deleted Google Cloud Backup and DR Host",
+        "data-destruction",
+    ),
+    ("AttackSequence:S3/CompromisedData", "attack-sequence"),
+    ("Impact:IAMUser/AnomalousModelInvocation", "ai-abuse"),
+    ("Impact:IAMUser/CostHarvesting", "ai-abuse"),
+    ("Impact:IAMUser/PromptInjection.Direct", "ai-abuse"),
+    ("Discovery:RDS/TorIPCaller", "recon"),
+    (
+        "CredentialAccess:RDS/AnomalousBehavior.FailedLogin",
+        "brute-force",
+    ),
+    (
+        "Credential Access: External Member Added To Privileged Group",
+        "iam-privilege-escalation",
+    ),
+    ("Behavior:EC2/NetworkPortUnusual", "command-and-control"),
+    ("Behavior:EC2/TrafficVolumeUnusual", "command-and-control"),
+    (
+        "DefenseEvasion:EC2/UnusualDNSResolver",
+        "command-and-control",
+    ),
+    (
+        "DefenseEvasion:EC2/UnusualDoHActivity",
+        "command-and-control",
+    ),
+    (
+        "DefenseEvasion:EC2/UnusualDoTActivity",
+        "command-and-control",
+    ),
+];
+
 #[test]
 fn threat_types_lead_to_their_playbooks() {
-    let rows = [
-        (
-            "Stealth:IAMUser/CloudTrailLoggingDisabled",
-            "logging-disabled",
-        ),
-        (
-            "TTPs/Defense Evasion/Stealth:IAMUser-CloudTrailLoggingDisabled",
-            "logging-disabled",
-        ),
-        ("Defense Evasion: Log Sink Deleted", "logging-disabled"),
-        ("Impair Defenses: Logging Disabled", "logging-disabled"),
-        ("Stealth:S3/ServerAccessLoggingDisabled", "s3-exposure"),
-        ("Policy:IAMUser/RootCredentialUsage", "root-use"),
-        ("Policy:IAMUser/ShortTermRootCredentialUsage", "root-use"),
-        ("Stealth:IAMUser/PasswordPolicyChange", "password-policy"),
-        (
-            "UnauthorizedAccess:EC2/MetadataDNSRebind",
-            "metadata-dns-rebind",
-        ),
-        (
-            "UnauthorizedAccess:Runtime/MetadataDNSRebind",
-            "metadata-dns-rebind",
-        ),
-        ("Impact:S3/AnomalousBehavior.Delete", "data-destruction"),
-        ("Impact:S3/ObjectDelete.Unusual", "data-destruction"),
-        (
-            "Impact: Deleted Google Cloud Backup and DR Backup",
-            "data-destruction",
-        ),
-        (
-            "Inhibit System Recovery: Deleted Google Cloud Backup and DR Host",
-            "data-destruction",
-        ),
-        ("AttackSequence:S3/CompromisedData", "attack-sequence"),
-        ("Impact:IAMUser/AnomalousModelInvocation", "ai-abuse"),
-        ("Impact:IAMUser/CostHarvesting", "ai-abuse"),
-        ("Impact:IAMUser/PromptInjection.Direct", "ai-abuse"),
-        ("Discovery:RDS/TorIPCaller", "recon"),
-        (
-            "CredentialAccess:RDS/AnomalousBehavior.FailedLogin",
-            "brute-force",
-        ),
-        (
-            "Credential Access: External Member Added To Privileged Group",
-            "iam-privilege-escalation",
-        ),
-        ("Behavior:EC2/NetworkPortUnusual", "command-and-control"),
-        ("Behavior:EC2/TrafficVolumeUnusual", "command-and-control"),
-        (
-            "DefenseEvasion:EC2/UnusualDNSResolver",
-            "command-and-control",
-        ),
-        (
-            "DefenseEvasion:EC2/UnusualDoHActivity",
-            "command-and-control",
-        ),
-        (
-            "DefenseEvasion:EC2/UnusualDoTActivity",
-            "command-and-control",
-        ),
-    ];
-    let wrong: Vec<_> = rows
+    let wrong: Vec<_> = TYPES
         .iter()
         .map(|(kind, playbook)| (*kind, *playbook, taken(&of_type(kind))))
         .filter(|(_, playbook, found)| found != playbook)
