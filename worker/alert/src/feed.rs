@@ -76,6 +76,7 @@ pub(crate) fn is_built_in(value: &Value) -> bool {
         || ocsf::recognises(node)
         || scc::recognises(node)
         || guardduty::recognises(node)
+        || is_guardduty_event(value)
 }
 
 /// The feeds that are known, in words.

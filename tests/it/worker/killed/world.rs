@@ -253,6 +253,7 @@ impl World {
                 order: Order::default(),
                 patience: Duration::MAX,
                 canary: None,
+                severities: Arc::default(),
             },
             source: self.broker.clone(),
             room: Arc::new(room),
