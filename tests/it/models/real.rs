@@ -27,10 +27,11 @@ fn named(variable: &str) -> std::path::PathBuf {
     named.expect("tests/services names it").into()
 }
 
-/// The address at the end of a line.
+/// The address that a line holds.
 fn address(line: &str) -> String {
-    let at = line.find("http://").expect("a line with an address");
-    line[at..].split_whitespace().next().unwrap().to_owned()
+    let words = &mut line.split_whitespace();
+    let address = words.find(|word| word.starts_with("http://"));
+    address.expect("a line with an address").to_owned()
 }
 
 /// Starts llama.cpp's server.
