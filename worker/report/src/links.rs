@@ -129,14 +129,14 @@ mod tests {
         let arn = "arn:aws:securityhub:eu-west-1:111122223333:security-control/S3.8/finding/0f1e";
         let hub =
             |feed, id| whole(feed, "security_hub/111122223333/0f1e", "westeurope", id).unwrap();
-        insta::assert_snapshot!(hub("security_hub", arn), @"");
-        insta::assert_snapshot!(hub("ocsf", arn), @"");
+        insta::assert_snapshot!(hub("security_hub", arn), @"https://console.aws.amazon.com/securityhub/home?region=eu-west-1#/findings?search=Id%3D%255Coperator%255C%253AEQUALS%255C%253Aarn%253Aaws%253Asecurityhub%253Aeu-west-1%253A111122223333%253Asecurity-control%252FS3.8%252Ffinding%252F0f1e");
+        insta::assert_snapshot!(hub("ocsf", arn), @"https://console.aws.amazon.com/securityhub/v2/home?region=eu-west-1#/findings?search=finding_info.uid%3D%255Coperator%255C%253AEQUALS%255C%253Aarn%253Aaws%253Asecurityhub%253Aeu-west-1%253A111122223333%253Asecurity-control%252FS3.8%252Ffinding%252F0f1e");
         let europe = "arn:aws-eusc:securityhub:eusc-de-east-1:1:security-control/S3.8/finding/0f1e";
-        insta::assert_snapshot!(hub("ocsf", europe), @"");
+        insta::assert_snapshot!(hub("ocsf", europe), @"https://console.amazonaws-eusc.eu/securityhub/v2/home?region=eusc-de-east-1#/findings?search=finding_info.uid%3D%255Coperator%255C%253AEQUALS%255C%253Aarn%253Aaws-eusc%253Asecurityhub%253Aeusc-de-east-1%253A1%253Asecurity-control%252FS3.8%252Ffinding%252F0f1e");
         let china = "arn:aws-cn:guardduty:cn-north-1:1:detector/d/finding/0ab1";
-        insta::assert_snapshot!(whole("ocsf", "guardduty/1/0ab1", "", china).unwrap(), @"");
+        insta::assert_snapshot!(whole("ocsf", "guardduty/1/0ab1", "", china).unwrap(), @"https://console.amazonaws.cn/guardduty/home?region=cn-north-1#/findings?search=id%3D0ab1");
         let name = "organizations/1/sources/2/locations/global/findings/b9";
-        insta::assert_snapshot!(whole("scc", "scc/1/b9", "", name).unwrap(), @"");
+        insta::assert_snapshot!(whole("scc", "scc/1/b9", "", name).unwrap(), @"https://console.cloud.google.com/security/command-center/findingsv2;name=organizations%2F1%2Fsources%2F2%2Flocations%2Fglobal%2Ffindings%2Fb9?project=prod-project-1");
         assert_eq!(
             whole("ocsf", "prowler/1/x", "eu-west-1", "prowler-aws-s3-x"),
             None

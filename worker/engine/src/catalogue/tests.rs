@@ -431,14 +431,14 @@ fn a_detail_is_filled_in_where_one_is_told() {
         action.and_then(|action| action.command).unwrap()
     };
     let mut alert = fixture::alert();
-    insta::assert_snapshot!(command(&alert), @"");
+    insta::assert_snapshot!(command(&alert), @r#"revoke "$SECURITY_GROUP" --port "$PORT""#);
     told(&mut alert, DetailKind::SecurityGroup, "web", None);
     told(&mut alert, DetailKind::SecurityGroup, "sg-0aaa", None);
     told(&mut alert, DetailKind::LocalPort, "22", None);
-    insta::assert_snapshot!(command(&alert), @"");
+    insta::assert_snapshot!(command(&alert), @"revoke sg-0aaa --port 22");
     told(&mut alert, DetailKind::SecurityGroup, "sg-0bbb;id", None);
     told(&mut alert, DetailKind::LocalPort, "22; id", None);
-    insta::assert_snapshot!(command(&alert), @"");
+    insta::assert_snapshot!(command(&alert), @r#"revoke "$SECURITY_GROUP" --port 22"#);
 }
 
 #[test]

@@ -64,7 +64,19 @@ mod tests {
             });
             lines.collect::<Vec<_>>().join("\n")
         };
-        insta::assert_snapshot!(told(Language::En), @"");
-        insta::assert_snapshot!(told(Language::Ja), @"");
+        insta::assert_snapshot!(told(Language::En), @"
+        Title: Crypto miner
+        First.
+        Second.
+        What GuardDuty advises:
+        Rotate the key.
+        ");
+        insta::assert_snapshot!(told(Language::Ja), @"
+        件名: Crypto miner
+        First.
+        Second.
+        GuardDuty の推奨事項:
+        Rotate the key.
+        ");
     }
 }
