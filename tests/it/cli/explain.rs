@@ -34,7 +34,7 @@ fn each_alert_is_explained_and_nothing_is_kept() {
       earlier: Read what earlier cases say about the same source and target
     ");
     for words in [
-        "(finding('got_in') or finding('told_success')",
+        "(finding('got_in') or finding('told_entry')",
         "CloudTrail not searched: no [[tool]] of kind log_search.cloudtrail is configured",
         "authorised_scanners: not configured",
     ] {

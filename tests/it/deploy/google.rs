@@ -255,7 +255,7 @@ fn findings_are_sent_whatever_their_state_for_a_change_of_it_is_noted_on_their_c
     let classes = r#"finding_class = "THREAT" OR finding_class = "TOXIC_COMBINATION""#;
     assert_eq!(script, classes);
     let told = text("docs/admission.md");
-    let noted = "| is archived, inactive, resolved or suppressed at the feed, or of a class that is set aside | a sighting; the state is noted";
+    let noted = "| is a check that passed, is archived, inactive, resolved or suppressed at the feed, or of a class that is set aside;";
     assert!(told.contains(noted), "{told}");
 }
 

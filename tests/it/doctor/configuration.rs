@@ -45,6 +45,10 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
         "[[mute]]\nwhen = { feed = \"guardduty\", type = \"Recon:*\" }\nuntil = 2020-01-01\nwhy = \"a test\"\n",
     );
     assert_eq!(over, ["configuration.mute_over"]);
+    let unscaled = with(
+        "[[feed]]\nname = \"edr\"\nmatch = \"/rule\"\nfields = { id = \"/id\", type = \"/rule\", severity = \"/level\" }\n",
+    );
+    assert_eq!(unscaled, ["configuration.severity_scale"]);
     let canary = with("[canary]\nevery_minutes = 15\nkey = \"file:no-such\"\n");
     assert_eq!(canary, ["configuration.canary_key"]);
     let canary = with("[canary]\nevery_minutes = 15\nkey = \"0123456789abcdef0123\"\n");

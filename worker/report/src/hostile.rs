@@ -1,7 +1,7 @@
 //! Every string of a report may be the attacker's: attacks.md rows A4, A5, A6, A22, and item 6. A real markdown parser
 //! is the judge of what the markdown says.
 
-use nightshift_alert::IndicatorKind;
+use nightshift_alert::{DetailKind, IndicatorKind};
 use nightshift_pipeline::Report;
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -142,9 +142,11 @@ fn a04_no_report_carries_a_live_link_or_image() {
             "Summary",
             "Recommendations: do this first",
             "Facts",
+            "Details of the alert",
             "Key findings: why",
             "Uncertainties: against, or not checked",
             "Assessment",
+            "In the vendor’s words",
             "Further recommendations",
             "Further findings",
             "Unverified, counts for nothing",
@@ -241,7 +243,9 @@ fn a_mark_in_a_title_is_not_taken_for_ours() {
 
 /// Whether a `type` is a word of ours, not the alert's own type.
 fn is_type(word: &str) -> bool {
-    word.ends_with("_step") || IndicatorKind::ALL.iter().any(|kind| kind.as_str() == word)
+    word.ends_with("_step")
+        || IndicatorKind::ALL.iter().any(|kind| kind.as_str() == word)
+        || DetailKind::parse(word).is_some()
 }
 
 /// Puts these strings, one after the other, into every field that is not ours.

@@ -5,7 +5,7 @@ mod judge;
 
 use std::sync::Arc;
 
-use nightshift_alert::IndicatorKind;
+use nightshift_alert::{DetailKind, IndicatorKind};
 use nightshift_engine::Verdict;
 use nightshift_pipeline::{Act, ActKind, CaseView, Desk, DeskStatus, PlaceCount, Report};
 use proptest::prelude::*;
@@ -57,7 +57,8 @@ fn replace(value: &mut Value, strings: &mut impl Iterator<Item = String>) {
             for (key, value) in map {
                 let word = value.as_str().unwrap_or_default();
                 let is_type = word.ends_with("_step")
-                    || IndicatorKind::ALL.iter().any(|kind| kind.as_str() == word);
+                    || IndicatorKind::ALL.iter().any(|kind| kind.as_str() == word)
+                    || DetailKind::parse(word).is_some();
                 let is_kept = ["evidence", "error"].contains(&key.as_str()) && value.is_string()
                     || key == "id" && word.starts_with('E') && word.len() < 4;
                 let is_ours = OURS.contains(&key.as_str()) || key == "type" && is_type || is_kept;

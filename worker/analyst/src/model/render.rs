@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use memchr::memmem;
-use nightshift_alert::{Alert, Detail, Flag, Outcome, Principal, Resource, Role, Technique, Times};
+use nightshift_alert::{Alert, Flag, Outcome, Principal, Resource, Role, Technique, Times};
 use nightshift_engine::{CallView, EvidenceId, Left, Step, evidence_read};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -66,8 +66,8 @@ struct Facts<'a> {
     count: u64,
     resources: &'a [Resource],
     indicators: BTreeMap<&'static str, BTreeMap<&'static str, Vec<&'a str>>>,
-    #[serde(skip_serializing_if = "<[Detail]>::is_empty")]
-    details: &'a [Detail],
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    details: BTreeMap<&'static str, Vec<&'a str>>,
     #[serde(skip_serializing_if = "<[Technique]>::is_empty")]
     techniques: &'a [Technique],
     #[serde(skip_serializing_if = "<[Principal]>::is_empty")]
@@ -110,7 +110,7 @@ pub(super) fn facts(alert: &Alert) -> String {
         count: alert.count,
         resources: &alert.resources,
         indicators,
-        details: &alert.details,
+        details: details(alert),
         techniques: &alert.techniques,
         principals: &alert.principals,
         warnings: alert.flags.iter().filter_map(warning).collect(),
@@ -118,6 +118,19 @@ pub(super) fn facts(alert: &Alert) -> String {
     let mut value = serde_json::to_value(facts).unwrap_or_default();
     drop_nulls(&mut value);
     compact(&value)
+}
+
+/// The details by their kinds, each value once; what is an indicator already is left out.
+fn details(alert: &Alert) -> BTreeMap<&'static str, Vec<&str>> {
+    let mut by_kind: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    let is_indicator = |value: &str| alert.indicators.iter().any(|one| one.value == value);
+    for detail in alert.details.iter().filter(|one| !is_indicator(&one.value)) {
+        let values = by_kind.entry(detail.kind.as_str()).or_default();
+        if !values.contains(&detail.value.as_str()) {
+            values.push(&detail.value);
+        }
+    }
+    by_kind
 }
 
 fn warning(flag: &Flag) -> Option<String> {

@@ -159,13 +159,6 @@ fn of_more_values_than_a_step_may_ask_for_each_kind_has_its_turn_and_the_rest_is
     alert.indicators.sort();
     let quiet: Answers = |kind, arguments| Ok(nothing(kind, arguments));
     let ran = World::with(&DEFAULT, quiet).run(alert.clone());
-    let claims = ran.claims();
-    assert!(
-        claims.contains(
-            "None of the 20 values that were looked up is on a watch list as bad; 8 were not"
-        ),
-        "{claims}"
-    );
     insta::assert_snapshot!(ran.conclusion.gaps.join("\n"), @"198.51.100.27, 198.51.100.3, 198.51.100.4, 198.51.100.5 and 4 more, which are beyond the 20 calls of a step (left out: 8 of lists, 8 of facts)");
     let told = "Left out, beyond 20 calls in a step: 8 of lists, 8 of facts".to_owned();
     assert!(ran.conclusion.coverage.missing.contains(&told));
