@@ -391,7 +391,15 @@ fn worker_sets_aside_what_is_no_intrusion() {
         })
         .unwrap();
     let counts: BTreeMap<String, i64> = rows.map(Result::unwrap).collect();
-    insta::assert_json_snapshot!(counts, @"");
+    insta::assert_json_snapshot!(counts, @r#"
+    {
+      "new ": 22,
+      "set_aside class:posture": 9,
+      "set_aside class:vulnerability": 1,
+      "set_aside passed": 2,
+      "set_aside resolved": 1
+    }
+    "#);
     let dead: i64 = connection
         .query_row("SELECT count(*) FROM dead_letters", [], |row| row.get(0))
         .unwrap();

@@ -168,7 +168,7 @@ fn f24_a_model_that_marks_no_key_step_clears_nothing_without_what_the_playbook_a
         );
         insta::allow_duplicates! {
             insta::assert_snapshot!(end.gaps[0], @"Search the audit logs for everything that the identity did around the alert: no answer, and nothing is cleared without one");
-            insta::assert_snapshot!(end.summary, @"Not decided: Search the audit logs for everything that the identity did around the alert: no answer, and nothing is cleared without one. Nothing that was read decides it.");
+            insta::assert_snapshot!(end.summary, @r#"GuardDuty reports: "APIs commonly used in Discovery tactics were invoked anomalously by an IAM user" by ci-deployer from 198.51.100.23, 6 times. Not decided: Search the audit logs for everything that the identity did around the alert: no answer, and nothing is cleared without one."#);
         }
     }
     let end = ran(reads, vec![scanners()]).conclusion;
@@ -216,7 +216,7 @@ fn a_report_that_clears_nothing_is_not_full_of_what_was_not_needed() {
     let asked = |verdict| world(reads, vec![scanners()], verdict);
     let open = asked(Verdict::Inconclusive).run(sample(LOOKS)).conclusion;
     assert_eq!(open.gaps.len(), 3, "a record clears it: {:?}", open.gaps);
-    insta::assert_snapshot!(open.summary, @"Not decided: Look the identity up in the register: person or machine, owner, usual networks, what is expected of it: no answer, and nothing is cleared without one (and 2 more). Nothing that was read decides it.");
+    insta::assert_snapshot!(open.summary, @r#"GuardDuty reports: "APIs commonly used in Discovery tactics were invoked anomalously by an IAM user" by ci-deployer from 198.51.100.23, 6 times. Not decided: Look the identity up in the register: person or machine, owner, usual networks, what is expected of it: no answer, and nothing is cleared without one (and 2 more)."#);
     let mut without = asked(Verdict::Inconclusive);
     without.given.clear();
     for world in [without, asked(Verdict::TruePositive)] {

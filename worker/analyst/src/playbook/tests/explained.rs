@@ -81,7 +81,7 @@ fn a_report_opens_with_the_record_that_clears() {
     let end = world.clearing(host()).run(probed()).conclusion;
     assert_eq!(end.verdict, Verdict::BenignTruePositive);
     assert_eq!(end.exonerations[0].kind, "authorised_scanner");
-    insta::assert_snapshot!(end.summary, @"i-11111111 is a front door.");
+    insta::assert_snapshot!(end.summary, @r#"GuardDuty reports: "Drop Point domain name queried by EC2 instance i-99999999" by 192.0.2.10 and 203.0.113.9 on i-11111111; found: GeneratedFindingThreatName. i-11111111 is a front door."#);
 }
 
 fn deed(source: &str, at: &str) -> Value {

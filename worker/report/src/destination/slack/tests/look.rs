@@ -146,12 +146,12 @@ fn what_stands_in_the_thread() {
         .collect();
     assert_snapshot!(all.join("\n"), @"
     == r1.0 ==
+    *After that*
+    *4. *Ask team-web whether they know of it.
+
     *Assessment*
     *Verdict: *True positive, high confidence: what was seen is what attackers do
     *Severity: *High → Critical
-
-    *After that*
-    *4. *Ask team-web whether they know of it.
 
     *Unverified, counts for nothing*
     • Unverified: The miner came in through CVE-2026-0001.
