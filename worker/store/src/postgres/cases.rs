@@ -80,7 +80,7 @@ impl Cases for PostgresStore {
 
     async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
         self.look("read a case", |session| async move {
-            read::view(&session, id).await
+            Box::pin(read::view(&session, id)).await
         })
         .await
     }
