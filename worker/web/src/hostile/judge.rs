@@ -78,9 +78,21 @@ fn parse(html: &str) -> Found {
     found
 }
 
-/// Where the alert of the tests stands in its vendor's own console, without its project.
-const CONSOLE: &str =
-    "https://console.cloud.google.com/security/command-center/findingsv2?project=";
+/// Where the alert of the tests stands in its vendor's own console, without its name and its project.
+const CONSOLE: &str = "https://console.cloud.google.com/security/command-center/findingsv2";
+
+/// Whether a link leads to that console: with the finding's whole name, percent-encoded, where it is told, and a project.
+fn is_console(link: &str, is_id: fn(char) -> bool) -> bool {
+    let Some((name, project)) = link
+        .strip_prefix(CONSOLE)
+        .and_then(|rest| rest.split_once("?project="))
+    else {
+        return false;
+    };
+    let encoded = name.strip_prefix(";name=").unwrap_or(name);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "%-_.".contains(c);
+    encoded.chars().all(is_name) && !project.is_empty() && project.chars().all(is_id)
+}
 
 /// Whether a link is one that a template writes.
 fn is_ours(link: &str) -> bool {
@@ -90,7 +102,7 @@ fn is_ours(link: &str) -> bool {
     };
     let id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     ["/", "/style.css", "#main", "#people"].contains(&link)
-        || rest_is(CONSOLE, id)
+        || is_console(link, id)
         || rest_is("#E", |c| c.is_ascii_digit())
         || rest_is("#F", |c| c.is_ascii_digit())
         || rest_is("/cases/", id)

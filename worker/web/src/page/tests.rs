@@ -222,7 +222,7 @@ async fn a_case_without_a_report_says_what_its_alert_says() {
                 "remote domain</span> <code>pool.minexmr[.]com</code>",
                 "<dt>Source IP</dt><dd>185.220.101[.]42",
                 "<dt>Principal</dt><dd>attacker@external-domain[.]com",
-                "findingsv2?project=production-project-12345\" rel=\"noreferrer\">Open the alert in its own console</a>",
+                "?project=production-project-12345\" rel=\"noreferrer\">Open the alert in its own console</a>",
                 "id=\"E0\"",
                 "The alert, as it was read",
             ],

@@ -13,8 +13,8 @@ const FAR_END: [IndicatorKind; 2] = [IndicatorKind::Domain, IndicatorKind::Ip];
 
 /// Most characters of a line of details, and of a title.
 const MOST_DETAIL: usize = 600;
-/// Most characters of a paragraph of the vendor's.
-const MOST_PARAGRAPH: usize = 2_400;
+/// Most characters of a description or of an advice of the vendor's.
+const MOST_WORDS: usize = 8_192;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Fact {
@@ -102,17 +102,17 @@ pub(super) fn details(report: &Report) -> Vec<Fact> {
 pub(super) struct VendorWords {
     product: Shown,
     title: Shown,
-    description: Vec<Shown>,
-    remediation: Vec<Shown>,
+    description: Option<Shown>,
+    remediation: Option<Shown>,
 }
 
 impl VendorWords {
     pub(super) fn new(report: &Report) -> Self {
         let alert = &report.alert;
+        // One element each, whatever stands in the text.
         let shown = |texts: Vec<&str>| {
-            let all = texts.into_iter();
-            all.map(|text| Shown::foreign(text, MOST_PARAGRAPH))
-                .collect()
+            let text = texts.join(" ");
+            (!text.trim().is_empty()).then(|| Shown::foreign(&text, MOST_WORDS))
         };
         Self {
             product: Shown::name(&alert.product),
