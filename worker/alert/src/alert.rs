@@ -306,6 +306,23 @@ pub struct FeedState {
     pub sample: bool,
 }
 
+impl FeedState {
+    /// Returns what the feed has done with the alert, in a word; `None` while it is active there.
+    #[must_use]
+    pub const fn word(&self) -> Option<&'static str> {
+        match self {
+            Self { passed: true, .. } => Some("passed"),
+            Self { archived: true, .. } => Some("archived"),
+            Self { inactive: true, .. } => Some("inactive"),
+            Self { resolved: true, .. } => Some("resolved"),
+            Self {
+                suppressed: true, ..
+            } => Some("suppressed"),
+            _ => None,
+        }
+    }
+}
+
 /// What a reader should know about how an alert was read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "flag", rename_all = "snake_case")]

@@ -103,6 +103,9 @@ pub struct AlertFacts {
     /// The finding's whole id at its product, where the key holds a shorter one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding_id: Option<String>,
+    /// What its feed has done with it: `suppressed`, `archived`, …; none while it is active there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_at_feed: Option<String>,
     /// Severity as it was sent, in the product's words.
     pub severity_sent: String,
     /// First event.

@@ -127,6 +127,7 @@ pub(super) fn facts(alert: &Alert) -> AlertFacts {
         details: alert.details.clone(),
         remediation: alert.remediation.clone(),
         finding_id: alert.finding_id.clone(),
+        state_at_feed: alert.state.word().map(str::to_owned),
         severity_sent: alert.severity_sent.clone(),
         first_seen: alert.times.first_seen,
         last_seen: alert.times.last_seen,

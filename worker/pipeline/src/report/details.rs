@@ -120,6 +120,10 @@ impl AlertFacts {
             let label = language.of("Class", "分類");
             lines.push(line(label, self.class.as_str().replace('_', " ")));
         }
+        if let Some(state) = &self.state_at_feed {
+            let label = language.of("At its feed", "フィード側の状態");
+            lines.push(line(label, state.clone()));
+        }
         for about in subjects(&self.details) {
             let label = language.of("About", "対象");
             let told = told_of(&self.details, about, language);
@@ -227,6 +231,7 @@ mod tests {
         .alert;
         facts.outcome = Some(nightshift_alert::Outcome::NotAttempted);
         facts.class = Class::Other;
+        facts.state_at_feed = Some("suppressed".to_owned());
         facts.finding_id = Some("arn:aws:guardduty:eu-west-1:1:detector/d/finding/f".to_owned());
         facts.details = vec![
             detail(DetailKind::RemotePort, "4444", far),
@@ -247,6 +252,7 @@ mod tests {
         insta::assert_snapshot!(told(Language::En), @"
         Outcome: not attempted
         Class: other
+        At its feed: suppressed
         About: 203.0.113.77 — AS64500 Example, NL; remote port: 4444; threat list: own-bad
         Security group: sg-0aaa
         The alert says (a register could confirm it): maintenance window
@@ -255,6 +261,7 @@ mod tests {
         insta::assert_snapshot!(told(Language::Ja), @"
         結果: not attempted
         分類: other
+        フィード側の状態: suppressed
         対象: 203.0.113.77 — AS64500 Example, NL; リモートポート: 4444; 脅威リスト: own-bad
         セキュリティグループ: sg-0aaa
         アラートの主張（台帳で確認可能）: maintenance window
