@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::worker::desk::{place, put_message};
 
-/// What a report must say: a JSON pointer with its value, or a value with its part in the alert.
+/// Names a value that a report must hold.
 #[derive(Debug, Clone, Copy)]
 enum Right {
-    /// What stands at a JSON pointer of the report, as text.
+    /// The text at a JSON pointer of the report.
     At(&'static str, &'static str),
     /// An indicator: type, value, role.
     Indicator(&'static str, &'static str, &'static str),
@@ -106,7 +106,7 @@ fn fault(report: &Value, right: Right) -> Option<String> {
     })
 }
 
-/// What is right of each file: the alerts in their order, each with its values.
+/// Lists the right values of each file: its alerts in their order, each with its values.
 const RIGHT: &[(&str, &[&[Right]])] = &[
     (
         "01-guardduty-s3-object-scan-result",

@@ -46,7 +46,7 @@ pub struct Alert {
     pub account_name: Option<String>,
     /// Region or zone.
     pub region: Option<String>,
-    /// What sort of finding it is.
+    /// Class of the finding.
     #[serde(default)]
     pub class: Class,
     /// The product's own word for its class, e.g. SCC's `MISCONFIGURATION`, where there is one.
@@ -54,7 +54,7 @@ pub struct Alert {
     pub class_sent: Option<String>,
     /// What was done, e.g. `AWS_API_CALL ListBuckets` or `DNS_REQUEST`.
     pub action: Option<String>,
-    /// How that ended, where the product says.
+    /// Outcome of that, where the product tells it.
     #[serde(default)]
     pub outcome: Option<Outcome>,
     /// What it concerns; the first one is the main one.

@@ -88,7 +88,7 @@ pub struct AlertFacts {
     /// Who made the finding, as people call it.
     #[serde(default)]
     pub product: String,
-    /// What sort of finding it is.
+    /// Class of the finding.
     #[serde(default)]
     pub class: Class,
     /// How what it tells of ended.
