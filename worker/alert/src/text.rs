@@ -20,8 +20,8 @@ mod runs;
 mod sample;
 mod secrets;
 
-pub(crate) use clean::clean_text;
 pub use clean::{Bounds, clean_json, clean_json_keeping};
+pub(crate) use clean::{CleanTexts, clean_json_remembering, clean_text};
 pub use cut::{cut, single_line, whole_words};
 pub use defang::{defang, defang_knowing, defang_value, refang};
 pub use hidden::strip_hidden;

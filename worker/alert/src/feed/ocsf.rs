@@ -38,7 +38,7 @@ pub(super) fn recognises(node: Node<'_>) -> bool {
 
 pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
     let named = node.value().map(placeholder::without_placeholders);
-    read_named(Node::of(&named.unwrap_or(Value::Null)))
+    read_named(Node::of(named.as_deref().unwrap_or(&Value::Null)))
 }
 
 fn read_named(node: Node<'_>) -> Result<Draft, ReadError> {

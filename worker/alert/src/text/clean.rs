@@ -27,7 +27,7 @@ const MAX_SECRET_DEPTH: usize = 4;
 const MAX_KEY_BYTES: usize = 256;
 
 /// Longest text that is remembered as clean, in bytes.
-const MAX_REMEMBERED_BYTES: usize = 256;
+const MAX_REMEMBERED_BYTES: usize = 4096;
 
 /// How much of a tree is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +61,18 @@ pub fn clean_json_keeping(
     bounds: &Bounds,
     keep: &dyn Fn(&str) -> bool,
 ) -> Vec<Flag> {
+    clean_json_remembering(value, bounds, keep).0
+}
+
+/// Short texts of a tree in which there was nothing to take out and nothing to tell.
+pub(crate) type CleanTexts = HashSet<String, RandomState>;
+
+/// As [`clean_json_keeping`]; returns the clean texts too, so that a field with the same text is not cleaned again.
+pub(crate) fn clean_json_remembering(
+    value: &mut Value,
+    bounds: &Bounds,
+    keep: &dyn Fn(&str) -> bool,
+) -> (Vec<Flag>, CleanTexts) {
     let mut pass = Pass {
         bounds,
         keep,
@@ -72,7 +84,8 @@ pub fn clean_json_keeping(
         flags: Vec::new(),
     };
     pass.value(value, &Place::Root, 0);
-    pass.finish()
+    let clean = std::mem::take(&mut pass.clean);
+    (pass.finish(), clean)
 }
 
 /// Cleans one text: hidden characters and secrets out, at most `max_bytes`. Returns what was noticed.
@@ -98,7 +111,7 @@ struct Pass<'a> {
     keep: &'a dyn Fn(&str) -> bool,
     /// Texts in which there was nothing to take out and nothing to tell: rows repeat their values. No tree has so many that
     /// a hash of which nobody knows the seed has to be as good as the standard one.
-    clean: HashSet<String, RandomState>,
+    clean: CleanTexts,
     /// The program of the list of arguments that comes next.
     program: &'static str,
     nodes: usize,

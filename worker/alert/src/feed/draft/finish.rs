@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Draft, MAX_DESCRIPTION_BYTES};
 use crate::detail::MAX_DETAILS;
 use crate::key::sha256;
-use crate::text::{Bounds, clean_json_keeping, clean_text, single_line};
+use crate::text::{Bounds, CleanTexts, clean_json_remembering, clean_text, single_line};
 use crate::{
     Alert, Content, Detail, Flag, Indicator, IndicatorKind, Key, Outcome, Principal, Resource,
     Role, Technique,
@@ -53,11 +53,12 @@ impl Draft {
             .collect();
         let keep = |text: &str| keep.contains(text);
         let unknown_severity = self.unknown_severity;
+        let (in_raw, clean) = clean_json_remembering(&mut raw, &Bounds::default(), &keep);
         let mut alert = self.clean(&mut Cleaner {
             keep: &keep,
+            clean: &clean,
             flags: &mut flags,
         });
-        let in_raw = clean_json_keeping(&mut raw, &Bounds::default(), &keep);
         // What was cleaned in a field was cleaned in the raw finding too, whose flags have its place; unless that was
         // pruned before it came to the field: what talks to the analyst is told all the same.
         let is_told = in_raw.iter().any(is_instructions);
@@ -189,12 +190,18 @@ fn is_instructions(flag: &Flag) -> bool {
 
 struct Cleaner<'a> {
     keep: &'a dyn Fn(&str) -> bool,
+    /// Texts of the raw finding in which there is nothing to clean: most fields are one of them.
+    clean: &'a CleanTexts,
     flags: &'a mut BTreeSet<Flag>,
 }
 
 impl Cleaner<'_> {
     fn line(&mut self, text: &str, max_bytes: usize) -> String {
-        let (clean, flags) = clean_text(&single_line(text), max_bytes, self.keep);
+        let line = single_line(text);
+        if line.len() <= max_bytes && self.clean.contains(&*line) {
+            return line.into_owned();
+        }
+        let (clean, flags) = clean_text(&line, max_bytes, self.keep);
         self.flags.extend(flags);
         clean
     }
@@ -205,7 +212,11 @@ impl Cleaner<'_> {
     }
 
     fn text(&mut self, text: &str) -> String {
-        let (clean, flags) = clean_text(text.trim(), MAX_DESCRIPTION_BYTES, self.keep);
+        let text = text.trim();
+        if self.clean.contains(text) {
+            return text.to_owned();
+        }
+        let (clean, flags) = clean_text(text, MAX_DESCRIPTION_BYTES, self.keep);
         self.flags.extend(flags);
         clean
     }

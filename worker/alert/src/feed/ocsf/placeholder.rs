@@ -1,5 +1,7 @@
 //! Words that products write where they have no value: `N/A`, `-`, `none`, `Unknown`, `Other`.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::super::control::told;
@@ -7,15 +9,32 @@ use super::super::control::told;
 /// The caption that OCSF gives to what it has no word for.
 const OTHER: &str = "Other";
 
-/// Copies a finding with `null` in the place of each placeholder, so that no reader takes one for a type, a name or an id.
+/// The finding with `null` in the place of each placeholder, so that no reader takes one for a type, a name or an id.
 /// The finding as it was sent keeps them.
-pub(super) fn without_placeholders(value: &Value) -> Value {
+pub(super) fn without_placeholders(value: &Value) -> Cow<'_, Value> {
+    if has_placeholder(value) {
+        Cow::Owned(copy_without(value))
+    } else {
+        Cow::Borrowed(value)
+    }
+}
+
+fn has_placeholder(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_placeholder(text),
+        Value::Array(items) => items.iter().any(has_placeholder),
+        Value::Object(members) => members.values().any(has_placeholder),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn copy_without(value: &Value) -> Value {
     match value {
         Value::String(text) if is_placeholder(text) => Value::Null,
-        Value::Array(items) => items.iter().map(without_placeholders).collect(),
+        Value::Array(items) => items.iter().map(copy_without).collect(),
         Value::Object(members) => members
             .iter()
-            .map(|(key, value)| (key.clone(), without_placeholders(value)))
+            .map(|(key, value)| (key.clone(), copy_without(value)))
             .collect(),
         other => other.clone(),
     }
@@ -35,6 +54,7 @@ mod tests {
     fn placeholders_become_null_at_any_depth() {
         let sent = json!({"a": "N/A", "b": [" none ", {"c": "Unknown", "d": "-", "e": ""}], "f": "Other one", "g": 0});
         let read = json!({"a": null, "b": [null, {"c": null, "d": null, "e": null}], "f": "Other one", "g": 0});
-        assert_eq!(without_placeholders(&sent), read);
+        assert_eq!(*without_placeholders(&sent), read);
+        assert!(matches!(without_placeholders(&read), Cow::Borrowed(_)));
     }
 }

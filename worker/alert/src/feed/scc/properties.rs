@@ -4,7 +4,11 @@
 //! `properties` itself; Container Threat Detection, Web Security Scanner and Security Health Analytics write flat fields.
 //! Their names are listed in <https://cloud.google.com/chronicle/docs/ingestion/default-parsers/collect-security-command-center-findings>.
 
-use super::super::{Draft, Node, is_same_key};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::super::node::folded;
+use super::super::{Draft, Node};
 use super::access::{job_state, operation, status};
 use super::connection::{address, read_flow};
 use super::entities::{argument, data_end, iam_binding, other_account, query};
@@ -171,16 +175,28 @@ pub(super) fn read(draft: &mut Draft, source: Node<'_>) {
     walk(draft, source, MAX_DEPTH);
 }
 
+/// [`FIELDS`] by their folded names.
+static BY_NAME: LazyLock<HashMap<String, &Reading>> = LazyLock::new(|| {
+    let fields = FIELDS.iter();
+    fields
+        .map(|(name, reading)| (folded(name), reading))
+        .collect()
+});
+
 fn walk(draft: &mut Draft, node: Node<'_>, depth: usize) {
-    operation(draft, node);
-    command(draft, node);
     for (key, child) in node.members() {
-        let known = FIELDS.iter().find(|(name, _)| is_same_key(name, key));
+        let name = folded(key);
+        match name.as_str() {
+            "methodname" => operation(draft, node),
+            "commandline" | "processarguments" | "programarguments" => command(draft, child),
+            _ => {}
+        }
+        let known = BY_NAME.get(&name);
         for item in child.items() {
-            if let Some((_, reading)) = known {
+            if let Some(reading) = known {
                 reading.read(draft, item);
             }
-            let is_read = matches!(known, Some((_, Record(_))));
+            let is_read = matches!(known, Some(Record(_)));
             if depth > 0 && !is_read {
                 walk(draft, item, depth - 1);
             }
@@ -389,15 +405,13 @@ fn accessible_ports(draft: &mut Draft, node: Node<'_>) {
 
 /// A command line, as one text or as a list of its words.
 fn command(draft: &mut Draft, node: Node<'_>) {
-    for key in ["commandLine", "processArguments", "programArguments"] {
-        let words: Vec<String> = node.at(key).items().filter_map(argument).collect();
-        let line = match (words.as_slice(), node.at(key).str()) {
-            ([_], Some(text)) => text.to_owned(),
-            _ => words.join(" "),
-        };
-        draft.add_detail_text(DetailKind::CommandLine, &line, None);
-        draft.add_from_text(&line);
-    }
+    let words: Vec<String> = node.items().filter_map(argument).collect();
+    let line = match (words.as_slice(), node.str()) {
+        ([_], Some(text)) => text.to_owned(),
+        _ => words.join(" "),
+    };
+    draft.add_detail_text(DetailKind::CommandLine, &line, None);
+    draft.add_from_text(&line);
 }
 
 /// Links of a finding; those to related findings name them.
