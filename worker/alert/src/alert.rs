@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Class, Content, Detail, DetailKind, Indicator, IndicatorKind, JsonText, Key, Outcome,
-    Principal, Role, Severity, TraceContext,
+    Caller, Class, Content, Detail, DetailKind, Direction, Indicator, IndicatorKind, JsonText, Key,
+    Outcome, Principal, Role, Severity, TraceContext,
 };
 
 /// The feed of our own canaries. No parser makes it and no configured feed may be called so: only what is signed with our
@@ -68,6 +68,18 @@ pub struct Alert {
     /// machine. Sorted; a text never adds one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
+    /// Who called with which key from where, as the platform wrote them together. Sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<Caller>,
+    /// Who opened the connection, where the product tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// JSON pointers of fields that say who acted and cannot be read as a value. Sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<String>,
+    /// Whether a limit dropped values that say who acted, or what it was done to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unseen: bool,
     /// What else the product told in fields of their own: ports, networks, threat lists, command lines. Sorted.
     #[serde(default)]
     pub details: Vec<Detail>,

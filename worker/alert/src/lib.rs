@@ -6,6 +6,7 @@
 
 mod address;
 mod alert;
+mod caller;
 mod class;
 mod decode;
 mod detail;
@@ -28,6 +29,7 @@ mod written_time;
 
 pub use address::is_public;
 pub use alert::{Alert, CANARY_FEED, FeedState, Flag, Provider, Resource, Technique, Times};
+pub use caller::{Caller, Direction};
 pub use class::Class;
 pub use decode::{Decoded, decode};
 pub use detail::{Detail, DetailKind};

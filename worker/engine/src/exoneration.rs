@@ -39,9 +39,114 @@ pub struct Exoneration {
     pub statement: String,
     /// Whether the detection was wrong, not just the activity allowed.
     pub detection_wrong: bool,
+    /// Where it holds.
+    #[serde(default, skip_serializing_if = "Scope::is_empty")]
+    pub scope: Scope,
+    /// What it covers beside its subject.
+    #[serde(default, skip_serializing_if = "Extent::is_empty")]
+    pub extent: Extent,
     /// The evidence it stands in; the engine fills it in.
     #[serde(default)]
     pub evidence: Option<EvidenceId>,
+}
+
+/// Where a record holds. What is empty holds anywhere, but for the account: an empty one holds only for subjects that have
+/// none, and any account is written `*`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Scope {
+    /// Account, subscription or project; `*` for any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Partition of AWS: `aws`, `aws-cn`, `aws-us-gov`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    /// Region.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// Zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+}
+
+impl Scope {
+    /// Whether it says nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a record covers beside its own subject, each by a column of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Extent {
+    /// Ids of long-lived access keys of an identity.
+    #[serde(skip_serializing_if = "Listed::is_none")]
+    pub keys: Listed,
+    /// People who may stand behind a borrowed identity.
+    #[serde(skip_serializing_if = "Listed::is_none")]
+    pub persons: Listed,
+    /// Networks that an identity calls from.
+    #[serde(skip_serializing_if = "Listed::is_none")]
+    pub networks: Listed,
+    /// Resources that it is done to, and far ends that are contacted.
+    #[serde(skip_serializing_if = "Listed::is_none")]
+    pub targets: Listed,
+    /// Addresses of a machine.
+    #[serde(skip_serializing_if = "Listed::is_none")]
+    pub addresses: Listed,
+    /// Calls that change something and are expected.
+    #[serde(skip_serializing_if = "Listed::is_none")]
+    pub calls: Listed,
+    /// Processes, files and images of a machine.
+    #[serde(skip_serializing_if = "Listed::is_none")]
+    pub processes: Listed,
+    /// Hashes of files of a machine.
+    #[serde(skip_serializing_if = "Listed::is_none")]
+    pub hashes: Listed,
+}
+
+impl Extent {
+    /// Whether it says nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The values of a column: none, a list, or whatever there is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Listed {
+    /// The column is empty.
+    #[default]
+    None,
+    /// The keeper wrote `any`.
+    Any,
+    /// Values, as they were written; `*` stands for any run of characters but `/`.
+    These(Vec<String>),
+}
+
+impl Listed {
+    /// Reads the values of a cell: `any` alone means whatever there is.
+    #[must_use]
+    pub fn of(values: Vec<String>) -> Self {
+        match values.as_slice() {
+            [] => Self::None,
+            [one] if one.eq_ignore_ascii_case("any") => Self::Any,
+            _ => Self::These(values),
+        }
+    }
+
+    /// Whether the column is empty.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
 }
 
 /// Why an exoneration does not count for this alert.

@@ -55,7 +55,9 @@ pub use decide::decide;
 pub use driver::{DriveError, End, Ports, drive};
 pub use event::{AnalystKind, CommandId, Event, EventBody, JOURNAL_VERSION, Opened, Outcome};
 pub use evidence::{Evidence, EvidenceId, NoEvidenceId};
-pub use exoneration::{Exoneration, NotCleared, check, clears, type_matches};
+pub use exoneration::{
+    Exoneration, Extent, Listed, NotCleared, Scope, check, clears, type_matches,
+};
 pub use finding::{Finding, FindingDraft, Quote, QuoteDraft, Stance};
 pub use fold::{apply, fold};
 pub use journal::{UnreadableEvent, read_event};

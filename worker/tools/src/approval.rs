@@ -104,6 +104,8 @@ impl Approval {
             reference: record.reference.to_owned(),
             statement: record.statement,
             detection_wrong: record.detection_wrong,
+            scope: nightshift_engine::Scope::default(),
+            extent: nightshift_engine::Extent::default(),
             evidence: None,
         })
     }

@@ -63,6 +63,10 @@ pub(crate) fn alert() -> Alert {
         ],
         principals: Vec::new(),
         addresses: Vec::new(),
+        callers: Vec::new(),
+        direction: None,
+        unreadable: Vec::new(),
+        unseen: false,
         techniques: Vec::new(),
         times: Times {
             first_seen: Some(at("2026-03-02T02:00:00Z")),

@@ -10,8 +10,8 @@ use crate::key::OUR_PRODUCT;
 use crate::principal::{account_of, in_account};
 use crate::text::{redact_known, whole_words};
 use crate::{
-    Class, Detail, DetailKind, FeedState, Indicator, IndicatorKind, Outcome, Principal,
-    PrincipalKind, Provider, Resource, Role, Severity, Technique, Times, indicator,
+    Caller, Class, Detail, DetailKind, Direction, FeedState, Indicator, IndicatorKind, Outcome,
+    Principal, PrincipalKind, Provider, Resource, Role, Severity, Technique, Times, indicator,
 };
 
 mod decoded;
@@ -69,6 +69,12 @@ pub(crate) struct Draft {
     principals: BTreeSet<Principal>,
     /// Addresses of what it concerns.
     addresses: BTreeSet<String>,
+    pub(crate) callers: BTreeSet<Caller>,
+    pub(crate) direction: Option<Direction>,
+    /// JSON pointers of fields that say who acted and cannot be read.
+    pub(crate) unreadable: BTreeSet<String>,
+    /// Whether a limit dropped values that say who acted, or what it was done to.
+    pub(crate) unseen: bool,
     details: BTreeSet<Detail>,
     overflow: bool,
 }
@@ -115,6 +121,10 @@ impl Draft {
             indicators: BTreeSet::new(),
             principals: BTreeSet::new(),
             addresses: BTreeSet::new(),
+            callers: BTreeSet::new(),
+            direction: None,
+            unreadable: BTreeSet::new(),
+            unseen: false,
             details: BTreeSet::new(),
             overflow: false,
         }

@@ -56,6 +56,8 @@ mod tests {
             reference: "R-7".into(),
             statement: "it is allowed".into(),
             detection_wrong: false,
+            scope: crate::Scope::default(),
+            extent: crate::Extent::default(),
             evidence: None,
         }
     }

@@ -176,6 +176,8 @@ mod tests {
             reference: reference.to_owned(),
             statement: "it is a scanner of ours".to_owned(),
             detection_wrong: false,
+            scope: crate::Scope::default(),
+            extent: crate::Extent::default(),
             evidence: None,
         }
     }

@@ -61,6 +61,8 @@ mod tests {
             reference: "PT-1".to_owned(),
             statement: "it is the scanner PT-1".to_owned(),
             detection_wrong,
+            scope: crate::Scope::default(),
+            extent: crate::Extent::default(),
             evidence: None,
         }
     }

@@ -275,6 +275,8 @@ pub(super) fn scanner(subject: &str) -> Exoneration {
         reference: "SCAN-1".into(),
         statement: "it is the authorised scanner SCAN-1".into(),
         detection_wrong: false,
+        scope: crate::Scope::default(),
+        extent: crate::Extent::default(),
         evidence: None,
     }
 }

@@ -30,6 +30,8 @@ fn record(subject_type: IndicatorKind, subject: &str) -> Exoneration {
         reference: "A-1".to_owned(),
         statement: "it is expected".to_owned(),
         detection_wrong: false,
+        scope: crate::Scope::default(),
+        extent: crate::Extent::default(),
         evidence: None,
     }
 }

@@ -206,6 +206,10 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
         indicators: Vec::new(),
         principals: Vec::new(),
         addresses: Vec::new(),
+        callers: Vec::new(),
+        direction: None,
+        unreadable: Vec::new(),
+        unseen: false,
         techniques: Vec::new(),
         times: Times {
             first_seen: Some(now),

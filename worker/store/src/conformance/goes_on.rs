@@ -40,6 +40,8 @@ fn change(until: Option<i64>) -> Exoneration {
         reference: "CHG-41".into(),
         statement: "change CHG-41 on payments-ledger".into(),
         detection_wrong: false,
+        scope: nightshift_engine::Scope::default(),
+        extent: nightshift_engine::Extent::default(),
         evidence: None,
     }
 }

@@ -59,6 +59,8 @@ fn exoneration(decision: &PersonDecision, actor: &Indicator) -> Exoneration {
             "on {day} {by} decided that the same by the same actor was {what} (case {case})"
         ),
         detection_wrong,
+        scope: nightshift_engine::Scope::default(),
+        extent: nightshift_engine::Extent::default(),
         evidence: None,
     }
 }

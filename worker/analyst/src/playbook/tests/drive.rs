@@ -443,6 +443,8 @@ pub(super) fn record(kind: &str, subject_type: IndicatorKind, subject: &str) -> 
         reference: "R-7".to_owned(),
         statement: "it is allowed".to_owned(),
         detection_wrong: false,
+        scope: nightshift_engine::Scope::default(),
+        extent: nightshift_engine::Extent::default(),
         evidence: None,
     }
 }

@@ -55,6 +55,8 @@ fn case(answers: &[(&str, Value)]) -> State {
         reference: "ci-drift".to_owned(),
         statement: "it is ours".to_owned(),
         detection_wrong: false,
+        scope: crate::Scope::default(),
+        extent: crate::Extent::default(),
         evidence: None,
     }];
     for (number, (kind, body)) in (2..).zip(answers) {
