@@ -6,7 +6,6 @@
 mod claims;
 mod confidence;
 mod coverage;
-mod elsewhere;
 mod floor;
 mod given_up;
 mod missing;
@@ -33,9 +32,10 @@ use floor::Ruling;
 use standing::Standings;
 
 use crate::fold::leans_benign;
+use crate::verdict_policy::Ledger;
 use crate::{
-    Action, ActionChoice, ActionTemplate, Conclusion, ConclusionDraft, Finding, FindingDraft,
-    Known, Opened, State, Verdict, fill,
+    Action, ActionChoice, ActionTemplate, Conclusion, ConclusionDraft, Exoneration, Finding,
+    FindingDraft, Known, Opened, State, Verdict, fill,
 };
 
 /// Most actions that a conclusion advises.
@@ -76,7 +76,15 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
     let mut findings = checked.unwrap_or_else(|| check(&draft.findings, state));
     findings.truncate(MOST_FINDINGS);
     let manipulation = manipulated(state) || state.turned;
-    let ruling = floor::rule(state, &opened.alert, &draft, &findings, manipulation);
+    let ledger = Ledger::of(state)?;
+    let ruling = floor::rule(
+        state,
+        &ledger,
+        &opened.alert,
+        &draft,
+        &findings,
+        manipulation,
+    );
     let coverage = coverage::of(state);
     let confidence = confidence::of(&ruling, &findings, state, &coverage);
     let urgency = urgency::of(&ruling, &opened.alert, manipulation);
@@ -91,10 +99,11 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         summary: String::new(),
         meaning: prose.text(&draft.meaning),
         findings,
-        gaps: gaps(&prose, &draft, state),
+        gaps: gaps(&prose, &draft, state, &ledger),
         would_decide: would_decide(&prose, &draft, &ruling),
-        actions: actions(state, &opened, &draft, ruling.verdict),
-        exonerations: state.exonerations.clone(),
+        actions: actions(state, &ledger, &opened, &draft, ruling.verdict),
+        exonerations: cited(&ledger, state),
+        ledger: ledger.rows(),
         techniques: techniques(&opened, &draft),
         overridden: ruling.overridden,
         manipulation,
@@ -115,10 +124,19 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         "A generated sample: nothing happened, and there is nothing to do.".to_owned()
     } else {
         let held_up = ruling.held_up;
-        let held_up = held_up.or_else(|| floor::lacks_answers(state, &opened.alert));
+        let held_up = held_up.or_else(|| floor::lacks_answers(state, &ledger));
         summary::of(&conclusion, state, held_up.as_deref())
     };
     Some(conclusion)
+}
+
+/// The records that a conclusion cites: those by which the ledger is covered, else those that cover some of it.
+fn cited(ledger: &Ledger<'_>, state: &State) -> Vec<Exoneration> {
+    if ledger.is_covered() {
+        ledger.used().into_iter().cloned().collect()
+    } else {
+        state.exonerations.clone()
+    }
 }
 
 impl Conclusion {
@@ -146,7 +164,9 @@ pub(crate) fn problems(state: &State) -> Vec<String> {
 /// Why nothing may clear the alert of this state, in half a sentence; none where something does.
 pub(crate) fn forbids_benign(state: &State) -> Option<String> {
     let alert = state.alert()?;
-    floor::obstacle(state, alert, manipulated(state) || state.turned).map(|obstacle| obstacle.text)
+    let ledger = Ledger::of(state)?;
+    let manipulation = manipulated(state) || state.turned;
+    floor::obstacle(state, &ledger, alert, manipulation).map(|obstacle| obstacle.text)
 }
 
 /// Whether text in the alert or in a result talks to the analyst.
@@ -172,10 +192,15 @@ fn failed(state: &State) -> Option<String> {
 }
 
 /// What the analyst did not see, what keeps an alert from being cleared, and what else the engine knows was not seen.
-fn gaps(prose: &Prose<'_>, draft: &ConclusionDraft, state: &State) -> Vec<String> {
+fn gaps(
+    prose: &Prose<'_>,
+    draft: &ConclusionDraft,
+    state: &State,
+    ledger: &Ledger<'_>,
+) -> Vec<String> {
     let mut own = state
         .alert()
-        .map_or_else(Vec::new, |alert| floor::gaps(state, alert, draft));
+        .map_or_else(Vec::new, |alert| floor::gaps(state, ledger, alert, draft));
     own.extend(coverage::gaps(state, prose));
     lines(prose.lines(&draft.gaps), own)
 }
@@ -205,6 +230,7 @@ fn lines(first: Vec<String>, then: Vec<String>) -> Vec<String> {
 /// nothing is left, somebody is still told to ask.
 fn actions(
     state: &State,
+    ledger: &Ledger<'_>,
     opened: &Opened,
     draft: &ConclusionDraft,
     verdict: Verdict,
@@ -216,9 +242,10 @@ fn actions(
         .cloned()
         .collect();
     let standings = LazyCell::new(|| Standings::of(state));
+    let cleared = ledger.records(state);
     let known = Known {
         indicators: &state.indicators,
-        cleared: &state.exonerations,
+        cleared: &cleared,
         standing: &|value| standings.value(value),
     };
     let filled = |choice: &ActionChoice| fill(&offered, choice, &opened.alert, &known);

@@ -3,7 +3,7 @@
 use nightshift_alert::{Severity, Technique};
 use serde::{Deserialize, Serialize};
 
-use crate::{Action, ActionChoice, Cap, Exoneration, Finding, FindingDraft};
+use crate::{Action, ActionChoice, Cap, Exoneration, Finding, FindingDraft, LedgerRow};
 
 /// What the alert was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -274,6 +274,9 @@ pub struct Conclusion {
     pub actions: Vec<Action>,
     /// The facts that cleared the alert.
     pub exonerations: Vec<Exoneration>,
+    /// The subjects of the alert, and by which record each is covered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ledger: Vec<LedgerRow>,
     /// ATT&CK techniques.
     pub techniques: Vec<Technique>,
     /// Rules that overrode the analyst.

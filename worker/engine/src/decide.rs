@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::fold::leans_benign;
+use crate::verdict_policy::lookup;
 use crate::{
     AnalystKind, CallState, Command, CommandId, Finding, Mode, Plan, Question, ReflectionMode,
     State, Step, StepStatus, conclude,
@@ -203,6 +204,10 @@ fn is_ending(id: &CommandId) -> bool {
 /// The rules that may clear, the conclude question, its second rounds, the end.
 fn ending(state: &State) -> Vec<Command> {
     let ask = |id, question| vec![Command::Ask { id, question }];
+    let lookups = lookups(state);
+    if !lookups.is_empty() {
+        return lookups;
+    }
     let exonerate = CommandId::exonerate();
     if !state.finished.contains(&exonerate) {
         return vec![Command::Exonerate { id: exonerate }];
@@ -224,6 +229,20 @@ fn ending(state: &State) -> Vec<Command> {
     conclude::drawn(state, claims)
         .map(|conclusion| Command::Conclude(Box::new(conclusion)))
         .into_iter()
+        .collect()
+}
+
+/// What the ledger demands before anything is concluded; nothing once the work was stopped.
+fn lookups(state: &State) -> Vec<Command> {
+    if state.stop.is_some() || state.finished.contains(&CommandId::conclude()) {
+        return Vec::new();
+    }
+    let calls = lookup::demanded(state).into_iter();
+    calls
+        .map(|call| Command::Call {
+            id: CommandId::lookup(&call),
+            call,
+        })
         .collect()
 }
 

@@ -57,6 +57,19 @@ impl CommandId {
         Self(format!("reflect:{number}"))
     }
 
+    /// A look-up that the ledger demands: the id tells the call itself.
+    #[must_use]
+    pub fn lookup(call: &crate::ToolCall) -> Self {
+        Self(format!("lookup:{}", call.identity()))
+    }
+
+    /// The call of such a look-up.
+    pub(crate) fn looked_up(&self) -> Option<crate::ToolCall> {
+        let (tool, arguments) = self.0.strip_prefix("lookup:")?.split_once('(')?;
+        let arguments = serde_json::from_str(arguments.strip_suffix(')')?).ok()?;
+        Some(crate::ToolCall::new(tool, arguments))
+    }
+
     /// The rules that may clear the alert.
     #[must_use]
     pub fn exonerate() -> Self {

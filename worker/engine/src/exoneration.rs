@@ -1,6 +1,6 @@
 //! Exonerations: facts, made by code, that clear an alert.
 //!
-//! A register tool or a `benign_when` expression proposes one; [`check`] decides whether it concerns this alert. No
+//! A register tool or a `benign_when` expression proposes one; the verdict policy decides what it covers. No
 //! analyst can make one: the answers of the port have no place for it.
 
 use std::collections::HashMap;
@@ -8,11 +8,10 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 
 use chrono::{DateTime, Utc};
 use globset::{Glob, GlobMatcher};
-use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
+use nightshift_alert::IndicatorKind;
 use serde::{Deserialize, Serialize};
 
 use crate::EvidenceId;
-use crate::outward::{acts_outward, is_its_address};
 
 /// A fact that may clear an alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,7 +152,7 @@ impl Listed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NotCleared {
-    /// Its subject is not an actor, target or far end of this alert, or a far end that only suffered it.
+    /// Its subject is no actor, target or far end of this alert.
     #[error("its subject is no actor or target of this alert")]
     OtherSubject,
     /// Nobody approved it.
@@ -168,75 +167,9 @@ pub enum NotCleared {
     /// It does not cover findings of this type.
     #[error("it does not cover findings of this type")]
     OtherType,
-}
-
-/// Whether `exoneration` clears its subject in this alert.
-///
-/// # Errors
-///
-/// The first reason why it does not.
-pub fn check(exoneration: &Exoneration, alert: &Alert) -> Result<(), NotCleared> {
-    if exoneration.approved_by.trim().is_empty() {
-        return Err(NotCleared::NotApproved);
-    }
-    let (kind, value) = (exoneration.subject_type, exoneration.subject.as_str());
-    if role_of(exoneration, alert).is_none() && !is_its_address(alert, kind, value) {
-        return Err(NotCleared::OtherSubject);
-    }
-    let covered = exoneration
-        .covers
-        .iter()
-        .any(|pattern| type_matches(pattern, &alert.kind));
-    if !covered {
-        return Err(NotCleared::OtherType);
-    }
-    if exoneration.from.is_some() || exoneration.until.is_some() {
-        let (first, last) = alert.times.window().ok_or(NotCleared::NoTime)?;
-        let early = exoneration.from.is_some_and(|from| first < from);
-        let late = exoneration.until.is_some_and(|until| last > until);
-        if early || late {
-            return Err(NotCleared::OtherTime);
-        }
-    }
-    Ok(())
-}
-
-/// Whether every actor of the alert (or, where none is typed, every far end) of the subject's type is cleared: one
-/// authorised scanner among two addresses clears nothing. No far end clears what was done to it by a machine of ours.
-#[must_use]
-pub fn clears(exonerations: &[Exoneration], alert: &Alert) -> bool {
-    exonerations
-        .iter()
-        .any(|one| uncovered(one, exonerations, alert).is_some_and(|left| left.is_empty()))
-}
-
-/// The values beside the subject of one record, in its role and of its type, that no record clears; none where it is about
-/// nothing of this alert.
-pub(crate) fn uncovered<'a>(
-    one: &Exoneration,
-    exonerations: &[Exoneration],
-    alert: &'a Alert,
-) -> Option<Vec<&'a str>> {
-    let Some(role) = role_of(one, alert) else {
-        return is_its_address(alert, one.subject_type, &one.subject).then(Vec::new);
-    };
-    let left = alert.with_role(role).filter(|indicator| {
-        indicator.kind == one.subject_type && !exonerations.iter().any(|other| is(other, indicator))
-    });
-    Some(left.map(|indicator| indicator.value.as_str()).collect())
-}
-
-/// The part that the subject of a record plays, as far as one may clear it. Of what a machine of ours does to others no far
-/// end gives account.
-fn role_of(one: &Exoneration, alert: &Alert) -> Option<Role> {
-    [Role::Actor, Role::Remote, Role::Target]
-        .into_iter()
-        .find(|role| alert.with_role(*role).any(|indicator| is(one, indicator)))
-        .filter(|role| *role != Role::Remote || !acts_outward(alert))
-}
-
-fn is(one: &Exoneration, indicator: &Indicator) -> bool {
-    indicator.kind == one.subject_type && indicator.value == one.subject
+    /// It is of another account, region, zone or cluster, or names no account.
+    #[error("it is of another account, region or cluster, or names no account")]
+    OtherPlace,
 }
 
 /// Most globs that are kept compiled; those of playbooks, registers and the configuration are far fewer.

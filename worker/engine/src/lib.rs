@@ -35,6 +35,7 @@ mod state;
 mod strategy;
 mod tool;
 mod trail;
+mod verdict_policy;
 mod verify;
 mod view;
 
@@ -55,9 +56,7 @@ pub use decide::decide;
 pub use driver::{DriveError, End, Ports, drive};
 pub use event::{AnalystKind, CommandId, Event, EventBody, JOURNAL_VERSION, Opened, Outcome};
 pub use evidence::{Evidence, EvidenceId, NoEvidenceId};
-pub use exoneration::{
-    Exoneration, Extent, Listed, NotCleared, Scope, check, clears, type_matches,
-};
+pub use exoneration::{Exoneration, Extent, Listed, NotCleared, Scope, type_matches};
 pub use finding::{Finding, FindingDraft, Quote, QuoteDraft, Stance};
 pub use fold::{apply, fold};
 pub use journal::{UnreadableEvent, read_event};
@@ -85,4 +84,5 @@ pub use tool::{
     Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec, Trust,
     TrustedPath,
 };
+pub use verdict_policy::{CoveredBy, LedgerRow, check, clears};
 pub use verify::{Checked, Verified, Violation, verify};

@@ -1,10 +1,8 @@
 //! Alerts about what a machine of ours does to others: it scans, guesses passwords, floods or sends spam.
 //!
-//! There the far end is whom it is done to. That somebody expects to be scanned says nothing about who scans, so no record
-//! about a far end clears such an alert; one about the machine does, also by its address. Where contact itself is the matter
-//! (a pool, a known bad name), what the far end is does count, and nothing here speaks of that.
+//! There the far end is whom it is done to, and the machine is whom a report is about.
 
-use nightshift_alert::{Alert, IndicatorKind, Role};
+use nightshift_alert::{Alert, Direction, IndicatorKind, Role};
 
 use crate::type_matches;
 
@@ -37,28 +35,8 @@ pub fn acts_outward(alert: &Alert) -> bool {
     let is_one_of = |types: &[&str]| types.iter().any(|glob| type_matches(glob, &alert.kind));
     let mut actors = alert.with_role(Role::Actor);
     !actors.any(|actor| actor.kind == IndicatorKind::Ip)
-        && (is_one_of(&ALWAYS) || is_one_of(&BOTH_WAYS) && is_sent_out(alert))
-}
-
-/// Whether the feed says that the resource opened the connection.
-fn is_sent_out(alert: &Alert) -> bool {
-    let says = |action: &String| action.ends_with(" OUTBOUND");
-    let role = || {
-        let raw = alert.raw.value();
-        let role = raw.pointer("/service/resourceRole");
-        role.is_some_and(|role| role == "ACTOR")
-    };
-    alert.action.as_ref().is_some_and(says) || role()
-}
-
-/// Whether this is an address of the one machine that did it, by the feed's own fields.
-pub(crate) fn is_its_address(alert: &Alert, kind: IndicatorKind, value: &str) -> bool {
-    let targets = alert.with_role(Role::Target);
-    let machines = targets.filter(|target| target.kind == IndicatorKind::Instance);
-    kind == IndicatorKind::Ip
-        && alert.addresses.iter().any(|address| address == value)
-        && machines.count() == 1
-        && acts_outward(alert)
+        && (is_one_of(&ALWAYS)
+            || is_one_of(&BOTH_WAYS) && alert.direction == Some(Direction::Outbound))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::conclude::{forbids_benign, workers_lost};
+use crate::verdict_policy::Ledger;
 use crate::{
     CommandId, Conclusion, Event, EventBody, EvidenceId, State, Verdict, apply, check, clears,
     conclusion, given_up, resolve,
@@ -184,6 +185,17 @@ fn runs(state: &State, id: &CommandId) -> bool {
 }
 
 fn conclude(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
+    // Older conclusions have no ledger: they followed from other rules, of which only the least is still asked.
+    if recorded.ledger.is_empty() {
+        quotes(state, recorded, found);
+        if recorded.verdict.is_benign() && recorded.exonerations.is_empty() {
+            found.push(Violation::Floor {
+                what: Verdict::title(recorded.verdict).to_owned(),
+                why: "no record that it cites clears it".to_owned(),
+            });
+        }
+        return;
+    }
     let own = if_given_up(state, recorded).or_else(|| conclusion(state));
     if let Some(own) = own.filter(|own| own != recorded) {
         let fields = differing(&own, recorded);
@@ -260,13 +272,14 @@ fn exonerations(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>
     let Some(alert) = state.alert() else {
         return;
     };
+    let known = Ledger::of(state).map_or_else(Vec::new, |ledger| ledger.records(state));
     for one in &recorded.exonerations {
+        if known.contains(one) {
+            continue;
+        }
         let why = match check(one, alert) {
             Err(why) => why.to_string(),
-            Ok(()) if !state.exonerations.contains(one) => {
-                "no tool and no rule of this case gave it".to_owned()
-            }
-            Ok(()) => continue,
+            Ok(()) => "no tool and no rule of this case gave it".to_owned(),
         };
         found.push(Violation::Exoneration {
             reference: one.reference.clone(),

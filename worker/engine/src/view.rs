@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::verdict_policy::Ledger;
 use crate::{
     Allowance, AnalystKind, CallState, CallView, ConcludeQuestion, DecideQuestion, Evidence,
     EvidenceId, History, Left, Opened, Plan, PlanQuestion, ReflectQuestion, Setting, State, Step,
@@ -104,7 +105,8 @@ impl State {
     pub fn conclude_question(&self) -> Option<ConcludeQuestion> {
         let opened = self.opened.as_ref()?;
         let plan = self.plan.as_ref();
-        let (cleared, held_up) = cleared(self, &opened.alert);
+        let ledger = Ledger::of(self)?;
+        let (cleared, held_up) = cleared(self, &ledger);
         Some(ConcludeQuestion {
             setting: self.setting(opened),
             alert: Arc::clone(&opened.alert),
@@ -113,7 +115,7 @@ impl State {
             source: plan.map_or("", |plan| plan.source.as_str()).into(),
             steps: self.step_views(),
             insights: self.insights.clone(),
-            exonerations: self.exonerations.clone(),
+            exonerations: ledger.records(self),
             cleared,
             held_up,
             actions: Arc::clone(&opened.actions),

@@ -64,7 +64,11 @@ fn one(playbook: &Playbook, form: &BenignForm, scope: &Scope) -> Result<Vec<Exon
             reference: scope.line(form.reference.get_ref())?,
             statement: scope.line(form.statement.get_ref())?,
             detection_wrong: form.detection_wrong,
-            scope: nightshift_engine::Scope::default(),
+            // A rule is about this very alert.
+            scope: nightshift_engine::Scope {
+                account: Some("*".to_owned()),
+                ..nightshift_engine::Scope::default()
+            },
             extent: nightshift_engine::Extent::default(),
             evidence: None,
         });

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::coverage::may_hide;
 use super::floor::Ruling;
+use crate::verdict_policy::log::may_hide;
 use crate::{Confidence, Coverage, EvidenceId, Finding, Quote, Stance, State, Trust, Verdict};
 
 /// How sure the ruling is.

@@ -6,7 +6,7 @@ use nightshift_alert::Flag;
 use serde_json::Value;
 
 use super::Prose;
-use super::elsewhere::trust;
+use crate::verdict_policy::log::trust;
 use crate::{Coverage, Evidence, Searched, State, Step, StepStatus, Trust};
 
 /// Sources by tool: read when one of its calls was answered, of a log by one that has the time of the alert.
@@ -106,19 +106,6 @@ fn named(step: &Step, prose: &Prose<'_>) -> String {
     } else {
         words
     }
-}
-
-/// Whether what was left out of an answer may be anything, and does not just repeat what it shows.
-pub(super) fn may_hide(state: &State, evidence: &Evidence) -> bool {
-    let repeats = || {
-        evidence
-            .body
-            .value()
-            .get("left_out")
-            .is_some_and(|left_out| left_out == "repeats")
-            && trust(state, evidence, "/left_out") > Trust::External
-    };
-    evidence.truncated && !repeats()
 }
 
 /// What an answer that was cut does not hold: in its tool's own words where we wrote them, else in numbers.

@@ -1,17 +1,17 @@
 //! The verdict floor: only code exonerates.
 //!
-//! A benign verdict or a lowered severity needs an approved record that clears this alert, no failed key step (of the plan,
-//! and of the playbook for such alerts, whoever made the plan), nothing that cut the work short, no text that talks to the
-//! analyst, and no use of the alert's key from elsewhere. Towards worse, an analyst may go freely, as long as its claims are
-//! borne by evidence.
+//! A benign verdict or a lowered severity needs every required subject of the ledger covered and looked up whole (see
+//! [`crate::verdict_policy`]), no failed key step (of the plan, and of the playbook for such alerts, whoever made the plan),
+//! nothing that cut the work short, and no text that talks to the analyst. Towards worse, an analyst may go freely, as long
+//! as its claims are borne by evidence.
 
 use nightshift_alert::{Alert, Severity};
 
-use super::elsewhere::{self, Elsewhere};
 use super::{missing, reason};
 use crate::fold::leans_benign;
+use crate::verdict_policy::Ledger;
 use crate::{
-    ConclusionDraft, Finding, Leaning, Override, Reason, Stance, State, StepStatus, Verdict, clears,
+    ConclusionDraft, Finding, Leaning, Override, Reason, Stance, State, StepStatus, Verdict,
 };
 
 /// Names of the rules that may override an analyst, as reports and metrics have them.
@@ -42,12 +42,13 @@ pub(super) struct Ruling {
 /// Applies the rules to what the analyst proposes.
 pub(super) fn rule(
     state: &State,
+    ledger: &Ledger<'_>,
     alert: &Alert,
     draft: &ConclusionDraft,
     findings: &[Finding],
     manipulation: bool,
 ) -> Ruling {
-    let obstacle = obstacle(state, alert, manipulation);
+    let obstacle = obstacle(state, ledger, alert, manipulation);
     let mut ruling = Ruling {
         verdict: draft.verdict,
         leaning: draft.leaning,
@@ -61,10 +62,10 @@ pub(super) fn rule(
     if let Some(obstacle) = &obstacle {
         ruling.stop(obstacle, alert, draft, manipulation);
     }
-    if let Some(used) = used_elsewhere(state, alert) {
+    if let Some(used) = shown_elsewhere(ledger) {
         ruling.name(used);
     }
-    which_benign(&mut ruling, state, alert);
+    which_benign(&mut ruling, ledger);
     ruling.reason = reason::of(ruling.verdict, ruling.reason, state);
     require_support(&mut ruling, findings);
     refused(&mut ruling, state, alert);
@@ -118,7 +119,7 @@ impl Ruling {
     }
 
     /// Names what records do not cover, whatever the analyst made of it: it may have heeded that, and said nothing of it.
-    fn name(&mut self, used: Elsewhere) {
+    fn name(&mut self, used: Shown) {
         if self.verdict == Verdict::Inconclusive && self.leaning == Leaning::Benign {
             self.leaning = Leaning::None;
             self.note(
@@ -127,9 +128,11 @@ impl Ruling {
                 &format!("the case leaned towards benign; {}", used.text),
             );
         }
-        if !self.would_decide.contains(&used.would_decide) {
-            self.would_decide.insert(0, used.would_decide);
-        }
+        let known = std::mem::take(&mut self.would_decide);
+        let more = known
+            .into_iter()
+            .filter(|line| !used.would_decide.contains(line));
+        self.would_decide = used.would_decide.iter().cloned().chain(more).collect();
         self.held_up = Some(used.text);
     }
 
@@ -143,8 +146,8 @@ impl Ruling {
 }
 
 /// What a record allows is real: only one that says so makes the detection wrong.
-fn which_benign(ruling: &mut Ruling, state: &State, alert: &Alert) {
-    if ruling.verdict == Verdict::FalsePositive && !reason::is_wrong(state, alert) {
+fn which_benign(ruling: &mut Ruling, ledger: &Ledger<'_>) {
+    if ruling.verdict == Verdict::FalsePositive && !ledger.says_wrong() {
         let why = "no record that clears it says that the detection is wrong";
         ruling.verdict = Verdict::BenignTruePositive;
         ruling.note(
@@ -237,7 +240,12 @@ impl Obstacle {
 }
 
 /// Why nothing may clear this alert, if something stands in the way.
-pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Option<Obstacle> {
+pub(super) fn obstacle(
+    state: &State,
+    ledger: &Ledger<'_>,
+    alert: &Alert,
+    manipulation: bool,
+) -> Option<Obstacle> {
     if manipulation {
         return Some(Obstacle::manipulation(state, alert));
     }
@@ -262,12 +270,12 @@ pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Opti
             vec![missing::cut_short(state)],
         ));
     }
-    if !clears(&state.exonerations, alert) {
+    if !ledger.covers_alert() {
         return Some(Obstacle::of(
             "not_exonerated",
             Reason::NotExonerated,
             "no approved record clears it".to_owned(),
-            missing::records(state, alert),
+            ledger.would_decide(),
         ));
     }
     if let Some(text) = unanswered(state) {
@@ -279,25 +287,37 @@ pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Opti
             Vec::new(),
         ));
     }
-    elsewhere::of(state, alert).map(|used: Elsewhere| Obstacle {
-        // That a record clears the rest says nothing about who this was.
-        leaning: Leaning::None,
-        ..Obstacle::of(
-            "not_exonerated",
-            Reason::NotExonerated,
-            used.text,
-            vec![used.would_decide],
-        )
+    if let Some(text) = ledger.shown_uncovered() {
+        return Some(Obstacle {
+            // That a record clears the rest says nothing about who this was.
+            leaning: Leaning::None,
+            ..Obstacle::of(
+                "not_exonerated",
+                Reason::NotExonerated,
+                text,
+                ledger.would_decide(),
+            )
+        });
+    }
+    ledger.not_looked_up(state).map(|text| {
+        let would_decide = vec![format!("A whole look-up: {text}")];
+        Obstacle::of("key_step_failed", Reason::ToolFailure, text, would_decide)
     })
 }
 
-/// The use elsewhere that holds up an alert which registers clear.
-fn used_elsewhere(state: &State, alert: &Alert) -> Option<Elsewhere> {
-    if clears(&state.exonerations, alert) {
-        elsewhere::of(state, alert)
-    } else {
-        None
-    }
+/// What logs show beside an alert whose own subjects records clear.
+struct Shown {
+    /// What stands in the way, in half a sentence.
+    text: String,
+    would_decide: Vec<String>,
+}
+
+fn shown_elsewhere(ledger: &Ledger<'_>) -> Option<Shown> {
+    let text = ledger.shown_uncovered().filter(|_| ledger.covers_alert())?;
+    Some(Shown {
+        text,
+        would_decide: ledger.would_decide(),
+    })
 }
 
 /// What rules want answered before anything is cleared, and nobody got an answer to: the plan may be of an analyst that
@@ -311,15 +331,23 @@ fn unanswered(state: &State) -> Option<String> {
 }
 
 /// The same where it is all that holds up an alert which records clear.
-pub(super) fn lacks_answers(state: &State, alert: &Alert) -> Option<String> {
-    unanswered(state).filter(|_| clears(&state.exonerations, alert))
+pub(super) fn lacks_answers(state: &State, ledger: &Ledger<'_>) -> Option<String> {
+    if !ledger.covers_alert() {
+        return None;
+    }
+    unanswered(state).or_else(|| ledger.not_looked_up(state))
 }
 
 /// All of it, where it says why the alert is not cleared: where the analyst would have it benign or less severe, or records
 /// clear it and nothing is decided. What an analyst found no need to ask is no gap of anything else.
-pub(super) fn gaps(state: &State, alert: &Alert, draft: &ConclusionDraft) -> Vec<String> {
+pub(super) fn gaps(
+    state: &State,
+    ledger: &Ledger<'_>,
+    alert: &Alert,
+    draft: &ConclusionDraft,
+) -> Vec<String> {
     let is_softer = draft.verdict.is_benign() || draft.assessed_severity < alert.severity;
-    let is_open = draft.verdict == Verdict::Inconclusive && clears(&state.exonerations, alert);
+    let is_open = draft.verdict == Verdict::Inconclusive && ledger.covers_alert();
     if is_softer || is_open {
         state.unanswered.clone()
     } else {
@@ -327,14 +355,17 @@ pub(super) fn gaps(state: &State, alert: &Alert, draft: &ConclusionDraft) -> Vec
     }
 }
 
-/// Whether records clear the alert, and its key or identity was used nowhere else; and what holds up one that records
-/// clear, in half a sentence: that use, or that there is no answer which rules want first.
-pub(crate) fn cleared(state: &State, alert: &Alert) -> (bool, Option<String>) {
-    if !clears(&state.exonerations, alert) {
+/// Whether records clear the alert and what logs show of its actors; and what holds up one whose own subjects records clear,
+/// in half a sentence: that use, or that there is no answer which is wanted first.
+pub(crate) fn cleared(state: &State, ledger: &Ledger<'_>) -> (bool, Option<String>) {
+    if !ledger.covers_alert() {
         return (false, None);
     }
-    match elsewhere::of(state, alert) {
-        Some(used) => (false, Some(used.text)),
-        None => (true, unanswered(state)),
+    match ledger.shown_uncovered() {
+        Some(used) => (false, Some(used)),
+        None => (
+            true,
+            unanswered(state).or_else(|| ledger.not_looked_up(state)),
+        ),
     }
 }

@@ -3,12 +3,8 @@
 use nightshift_alert::{Alert, Role};
 use serde_json::Value;
 
-use super::elsewhere::REGISTERS;
-use crate::exoneration::uncovered;
-use crate::{Cap, Exoneration, State, acts_outward};
-
-/// Most values that a line names.
-const MOST_NAMED: usize = 3;
+use super::standing::REGISTERS;
+use crate::{Cap, State, acts_outward};
 
 /// Text in the data talks to the analyst: only somebody whom the data cannot reach decides.
 pub(super) fn manipulated(state: &State, alert: &Alert) -> Vec<String> {
@@ -36,44 +32,6 @@ pub(super) fn cut_short(state: &State) -> String {
             cap.as_str()
         ),
         None => "Another run, once a plan can be made".to_owned(),
-    }
-}
-
-/// What record would have cleared the alert: those that were found and did not fit, else what to look for. Of several
-/// callers only those count that no record clears.
-pub(super) fn records(state: &State, alert: &Alert) -> Vec<String> {
-    let is_cleared = |fact: &Exoneration| {
-        let mut cleared = state.exonerations.iter();
-        cleared.any(|one| one.subject_type == fact.subject_type && one.subject == fact.subject)
-    };
-    let near: Vec<String> = state
-        .not_cleared
-        .iter()
-        .filter(|(fact, _)| !is_cleared(fact))
-        .map(|(fact, why)| format!("{} {}: {why}", fact.kind.replace('_', " "), fact.reference))
-        .collect();
-    if !near.is_empty() {
-        return near;
-    }
-    vec![format!(
-        "An approved record (authorised scanner, change, asset or identity) for {} that covers {} at that time",
-        not_covered(state, alert),
-        alert.kind
-    )]
-}
-
-/// Those that a record is missing of: beside the subjects of the records that there are, else the alert's actor.
-fn not_covered(state: &State, alert: &Alert) -> String {
-    let mut facts = state.exonerations.iter();
-    let left = facts
-        .find_map(|one| uncovered(one, &state.exonerations, alert))
-        .unwrap_or_default();
-    let named = left.iter().take(MOST_NAMED).copied();
-    let named = named.collect::<Vec<_>>().join(", ");
-    match left.len().saturating_sub(MOST_NAMED) {
-        _ if left.is_empty() => actor(alert).to_owned(),
-        0 => named,
-        more => format!("{named} and {more} more"),
     }
 }
 
@@ -113,7 +71,8 @@ mod tests {
     use super::*;
     use crate::conclude::{conclusion, plain};
     use crate::{
-        Conclusion, ConclusionDraft, Evidence, EvidenceId, Limits, NotCleared, Verdict, fixture,
+        Conclusion, ConclusionDraft, Evidence, EvidenceId, Exoneration, Limits, NotCleared,
+        Verdict, fixture,
     };
 
     fn benign(state: &mut State) -> Conclusion {
@@ -185,10 +144,16 @@ mod tests {
     #[test]
     fn of_two_callers_the_one_is_named_that_no_record_clears() {
         let mut two = called_by(&["192.0.2.200", "203.0.113.66"]);
-        insta::assert_snapshot!(benign(&mut two).would_decide.join("\n"), @"An approved record (authorised scanner, change, asset or identity) for 203.0.113.66 that covers UnauthorizedAccess:EC2/SSHBruteForce at that time");
-        let over = |subject| (scanner("PT-0", subject), NotCleared::OtherTime);
+        insta::assert_snapshot!(benign(&mut two).would_decide.join("\n"), @"Whether this was allowed: 203.0.113.66. If it was, a row in the register of authorised scanners: subject=203.0.113.66, expected_findings=UnauthorizedAccess:EC2/SSHBruteForce, approved_by=…, valid_until=…");
+        let over = |subject| {
+            let ended = Exoneration {
+                until: Some(fixture::at(-3_600)),
+                ..scanner("PT-0", subject)
+            };
+            (ended, NotCleared::OtherTime)
+        };
         two.not_cleared = vec![over("192.0.2.200"), over("203.0.113.66")];
-        insta::assert_snapshot!(benign(&mut two).would_decide.join("\n"), @"authorised scanner PT-0: its window does not cover the events");
+        insta::assert_snapshot!(benign(&mut two).would_decide.join("\n"), @"authorised scanner PT-0, about 203.0.113.66: its window does not cover the events");
         let mut many = called_by(&[
             "192.0.2.200",
             "203.0.113.1",
@@ -196,7 +161,7 @@ mod tests {
             "203.0.113.3",
             "203.0.113.4",
         ]);
-        insta::assert_snapshot!(benign(&mut many).would_decide.join("\n"), @"An approved record (authorised scanner, change, asset or identity) for 203.0.113.1, 203.0.113.2, 203.0.113.3 and 1 more that covers UnauthorizedAccess:EC2/SSHBruteForce at that time");
+        insta::assert_snapshot!(benign(&mut many).would_decide.join("\n"), @"Whether this was allowed: 203.0.113.1; 203.0.113.2; 203.0.113.3 and 1 more. If it was, a row in the register of authorised scanners: subject=203.0.113.1; 203.0.113.2; 203.0.113.3 and 1 more, expected_findings=UnauthorizedAccess:EC2/SSHBruteForce, approved_by=…, valid_until=…");
     }
 
     #[test]

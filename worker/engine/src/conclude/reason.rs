@@ -3,20 +3,7 @@
 //! Reports say them as their own, so they follow from the verdict and from records. An analyst's word counts where nothing
 //! that code knows says otherwise.
 
-use nightshift_alert::Alert;
-
-use crate::{Exoneration, Reason, State, StepStatus, Verdict, clears};
-
-/// Whether a record clears the alert that says that the detection is wrong, not just the activity allowed.
-pub(super) fn is_wrong(state: &State, alert: &Alert) -> bool {
-    let wrong: Vec<Exoneration> = state
-        .exonerations
-        .iter()
-        .filter(|fact| fact.detection_wrong)
-        .cloned()
-        .collect();
-    clears(&wrong, alert)
-}
+use crate::{Reason, State, StepStatus, Verdict};
 
 /// The analyst's reason where it fits the verdict, else that of the verdict.
 pub(super) fn of(verdict: Verdict, said: Reason, state: &State) -> Reason {
@@ -47,7 +34,7 @@ mod tests {
 
     use super::*;
     use crate::conclude::{conclusion, plain};
-    use crate::{ConclusionDraft, Leaning, fixture};
+    use crate::{ConclusionDraft, Exoneration, Leaning, fixture};
 
     fn scanner(detection_wrong: bool) -> Exoneration {
         Exoneration {

@@ -8,10 +8,23 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde_json::Value;
 
-use super::elsewhere::{OURS, REGISTERS, recorded};
 use crate::reach::{host, is_own};
 use crate::{Evidence, Standing, State};
 
+/// Kinds of tools whose rows say whose an address is.
+pub(super) const REGISTERS: [&str; 4] = [
+    "asset_lookup",
+    "identity_lookup",
+    "authorised_scanners",
+    "watchlist",
+];
+/// Fields of their rows that say whose an address is. Others may name an address that is not: `outside_usual_networks` has
+/// those of the alert that are strange to an identity.
+const ADDRESSES: [&str; 5] = ["addresses", "usual_networks", "subject", "entry", "id"];
+/// What a watch list must say of an address that is ours.
+const OURS: [&str; 3] = ["own", "vpn", "allowed"];
+/// Widest networks that are anybody's, in bits of IPv4 and IPv6.
+const WIDEST: (u8, u8) = (8, 19);
 /// What a watch list says of an address or a name that nobody means well with.
 const BAD: [&str; 4] = ["malicious", "tor_exit", "mining_pool", "sinkhole"];
 
@@ -28,8 +41,7 @@ impl<'a> Standings<'a> {
         let opened = state.opened.as_ref();
         let mut all = Self {
             never_send: opened.map_or(&[][..], |opened| &opened.conduct.never_send),
-            // Also what is over or switched off: blocking what may still be ours costs more than not advising it.
-            networks: recorded(state, |_, _| true),
+            networks: recorded(state),
             ours: state
                 .exonerations
                 .iter()
@@ -77,6 +89,53 @@ impl<'a> Standings<'a> {
             is_in(&self.bad).then_some(Standing::Bad)
         }
     }
+}
+
+/// The addresses of what clears the alert, and those that registers gave in this case. Also what is over or switched off:
+/// blocking what may still be ours costs more than not advising it.
+fn recorded(state: &State) -> Vec<IpNet> {
+    let cleared = state.exonerations.iter().map(|fact| fact.subject.as_str());
+    let mut networks: Vec<IpNet> = cleared.filter_map(network).collect();
+    for evidence in state.evidence.values() {
+        if evidence.error.is_none() && REGISTERS.contains(&evidence.kind.as_str()) {
+            told(&evidence.body.value(), &mut networks);
+        }
+    }
+    networks
+}
+
+/// The addresses and networks of a register's rows; the question, which the answer repeats, stands above them.
+fn told(body: &Value, networks: &mut Vec<IpNet>) {
+    let lists = body.as_object().into_iter().flat_map(|map| map.values());
+    for row in lists.filter_map(Value::as_array).flatten() {
+        let meaning = row.get("meaning").and_then(Value::as_str);
+        if meaning.is_none_or(|meaning| OURS.contains(&meaning)) {
+            let said = ADDRESSES.iter().filter_map(|field| row.get(*field));
+            said.for_each(|value| collect(value, networks));
+        }
+    }
+}
+
+/// A text, or a list of texts.
+fn collect(value: &Value, networks: &mut Vec<IpNet>) {
+    match value {
+        Value::String(text) => networks.extend(network(text)),
+        Value::Array(list) => {
+            networks.extend(list.iter().filter_map(Value::as_str).filter_map(network))
+        }
+        _ => {}
+    }
+}
+
+fn network(text: &str) -> Option<IpNet> {
+    let text = text.trim();
+    let alone = || text.parse::<IpAddr>().ok().map(IpNet::from);
+    let wide = |net: &IpNet| match net {
+        IpNet::V4(net) => net.prefix_len() < WIDEST.0,
+        IpNet::V6(net) => net.prefix_len() < WIDEST.1,
+    };
+    let found = text.parse::<IpNet>().ok().or_else(alone);
+    found.filter(|net| !wide(net))
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! The first sentences of a report, made by code: what happened, and from the verdict and what is proven, why it is that.
 
 use super::confidence::is_trusted;
-use crate::exoneration::uncovered;
 use crate::quote::is_whole;
-use crate::{Conclusion, EvidenceId, Exoneration, Finding, Leaning, Quote, Stance, State, Verdict};
+use crate::{Conclusion, EvidenceId, Finding, Leaning, Quote, Stance, State, Verdict};
 use nightshift_alert::Alert;
 
 /// What happened, then what decides it or what is missing; `held_up` says why an alert that records clear is not cleared.
@@ -11,7 +10,7 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
     let Some(alert) = state.alert() else {
         return String::new();
     };
-    let why = reasons(conclusion, state, alert);
+    let why = reasons(conclusion, state);
     let happened = alert.what_happened();
     let named = named(&happened, alert);
     let is_told = !named.is_empty() && named.iter().all(|value| why.join(" ").contains(value));
@@ -33,7 +32,7 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
 }
 
 /// The claims that bear the verdict or the leaning, the strongest first.
-fn reasons(conclusion: &Conclusion, state: &State, alert: &Alert) -> Vec<String> {
+fn reasons(conclusion: &Conclusion, state: &State) -> Vec<String> {
     // What speaks for malice may stand on what anybody wrote, and on a part of it; what speaks against it opens no report on
     // that alone. Of what is not decided the alert's own word is said already.
     let is_decided = conclusion.verdict != Verdict::Inconclusive;
@@ -51,11 +50,7 @@ fn reasons(conclusion: &Conclusion, state: &State, alert: &Alert) -> Vec<String>
             .filter(move |finding| finding.supported && finding.stance == stance && counts(finding))
             .map(|finding| sentence(&finding.claim))
     };
-    // A record of one of two addresses is among what was found, and clears nothing.
-    let clears_alone = |fact: &&Exoneration| {
-        uncovered(fact, &conclusion.exonerations, alert).is_some_and(|left| left.is_empty())
-    };
-    let record = || conclusion.exonerations.iter().find(clears_alone);
+    let record = || conclusion.exonerations.first();
     match (conclusion.verdict, conclusion.leaning) {
         (Verdict::TruePositive, _) => proven(Stance::For).take(2).collect(),
         (Verdict::BenignTruePositive | Verdict::FalsePositive, _) => record()

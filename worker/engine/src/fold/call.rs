@@ -90,7 +90,8 @@ fn learn(state: &mut State, output: &ToolOutput, number: EvidenceId) {
 }
 
 fn call_of(state: &mut State, id: &CommandId) -> Option<ToolCall> {
-    record_mut(state, id).map(|record| record.call.clone())
+    id.looked_up()
+        .or_else(|| record_mut(state, id).map(|record| record.call.clone()))
 }
 
 fn record_mut<'a>(state: &'a mut State, id: &CommandId) -> Option<&'a mut CallRecord> {

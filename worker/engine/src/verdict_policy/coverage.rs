@@ -1,0 +1,398 @@
+//! Coverage: which records cover a subject.
+//!
+//! A record covers its own subject, and what its other columns name, and nothing else. Records are those that register
+//! tools and `benign_when` rules gave in this case, each about the very value that was asked for.
+
+use std::net::IpAddr;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use ipnet::IpNet;
+use nightshift_alert::{Alert, IndicatorKind, Provider, Role};
+
+use super::ledger::{Kind, Subject};
+use crate::{Exoneration, Listed, NotCleared, Scope, type_matches};
+
+/// How far an event may lie outside the window of a change or a test: clocks differ, and feeds round.
+const SLACK: TimeDelta = TimeDelta::minutes(5);
+/// Records of what is done for a time: they are kept by people who do not count minutes.
+const WITH_SLACK: [&str; 2] = ["change", "authorised_scanner"];
+/// How much time may lie between two windows that adjoin.
+const ADJOINING: TimeDelta = TimeDelta::seconds(1);
+/// Finding types that are about the address itself, where `any` network says nothing.
+const ABOUT_ADDRESS: [&str; 9] = [
+    "*CredentialExfiltration*",
+    "*MaliciousIPCaller*",
+    "*TorIPCaller*",
+    "*ConsoleLogin*",
+    "*Impossible?Travel*",
+    "*ImpossibleTravel*",
+    "*Atypical?Travel*",
+    "*Improbable*Location*",
+    "*Anonymizing Proxy*",
+];
+
+/// The records of a case, and what is known of addresses.
+pub(super) struct Records<'a> {
+    pub(super) alert: &'a Alert,
+    pub(super) all: Vec<&'a Exoneration>,
+    /// Addresses that a watch list or the feed itself calls malicious.
+    pub(super) listed: Vec<String>,
+}
+
+/// The records that cover one subject.
+pub(super) type Covering<'a> = Vec<&'a Exoneration>;
+
+impl<'a> Records<'a> {
+    /// The records that cover a subject; none where it is not covered.
+    pub(super) fn covering(&self, subject: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
+        let direct = || self.in_force(|record| self.is_about(record, subject));
+        match subject.kind {
+            Kind::Value(IndicatorKind::AccessKey) => {
+                direct().or_else(|| self.by_holder(subject, subjects))
+            }
+            Kind::Value(IndicatorKind::Ip) if subject.role == Role::Actor => {
+                direct().or_else(|| self.by_caller(subject, subjects))
+            }
+            Kind::Value(IndicatorKind::Principal | IndicatorKind::Email) => direct()
+                .or_else(|| self.by_others(subject, subjects, |record| &record.extent.persons)),
+            Kind::Value(IndicatorKind::Process | IndicatorKind::File | IndicatorKind::Image) => {
+                direct().or_else(|| {
+                    self.by_others(subject, subjects, |record| &record.extent.processes)
+                })
+            }
+            Kind::Value(IndicatorKind::Hash) => direct()
+                .or_else(|| self.by_others(subject, subjects, |record| &record.extent.hashes)),
+            Kind::Value(_) if subject.role == Role::Remote => direct()
+                .or_else(|| self.by_others(subject, subjects, |record| &record.extent.targets)),
+            Kind::Value(_) => direct(),
+            Kind::Call => self.by_expected_call(subject, subjects),
+            Kind::Unreadable | Kind::Unseen | Kind::Nothing => None,
+        }
+    }
+
+    /// Records that cover nothing for want of one thing, about this subject or another of this kind, and what each lacks.
+    pub(super) fn nearest(&self, subject: &Subject) -> Option<(&'a Exoneration, &'static str)> {
+        let named = |record: &&&'a Exoneration| self.names(record, subject);
+        let record = self.all.iter().find(named)?;
+        let lacks = if record.approved_by.trim().is_empty() {
+            "nobody approved it"
+        } else if !self.covers_type(record) {
+            "it does not cover findings of this type"
+        } else if !self.holds_here(&record.scope, subject) {
+            "it is of another account, region or cluster, or names no account"
+        } else if self.alert.times.window().is_none() {
+            "the alert tells no time of its events"
+        } else {
+            "its window does not cover the events"
+        };
+        Some((record, lacks))
+    }
+
+    /// Whether a record covers one of these, its own subjects in this alert.
+    pub(super) fn check(&self, record: &Exoneration, own: &[Subject]) -> Result<(), NotCleared> {
+        if record.approved_by.trim().is_empty() {
+            return Err(NotCleared::NotApproved);
+        }
+        if own.is_empty() {
+            return Err(NotCleared::OtherSubject);
+        }
+        if !self.covers_type(record) {
+            return Err(NotCleared::OtherType);
+        }
+        if !own.iter().any(|one| self.holds_here(&record.scope, one)) {
+            return Err(NotCleared::OtherPlace);
+        }
+        if self.in_force(|_| true).is_some() {
+            return Ok(());
+        }
+        match self.alert.times.window() {
+            Some(_) => Err(NotCleared::OtherTime),
+            None => Err(NotCleared::NoTime),
+        }
+    }
+
+    /// A key is the principal's whom the platform wrote beside it: a temporary one is covered with the principal, one that
+    /// lasts only where the record lists it.
+    fn by_holder(&self, key: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
+        let is_temporary = key.value.starts_with("ASIA");
+        let lists = |record: &Exoneration| is_temporary || lists(&record.extent.keys, &key.value);
+        let holders = self.callers(key, subjects, |caller| caller.access_key.as_deref())?;
+        self.all_of(&holders, lists)
+    }
+
+    /// An address is that of the call whose principal the platform wrote beside it.
+    fn by_caller(&self, address: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
+        let any_counts = !self.listed.contains(&address.value)
+            && !ABOUT_ADDRESS
+                .iter()
+                .any(|glob| type_matches(glob, &self.alert.kind));
+        let lists = |record: &Exoneration| match &record.extent.networks {
+            Listed::Any => any_counts,
+            networks => lists(networks, &address.value),
+        };
+        let callers = self.callers(address, subjects, |caller| caller.address.as_deref())?;
+        self.all_of(&callers, lists)
+    }
+
+    /// The principals that the platform wrote beside a value; none where it wrote it without one.
+    fn callers<'s>(
+        &self,
+        value: &Subject,
+        subjects: &'s [Subject],
+        part: impl Fn(&nightshift_alert::Caller) -> Option<&str>,
+    ) -> Option<Vec<&'s Subject>> {
+        let principals = || {
+            subjects
+                .iter()
+                .filter(|one| one.is_principal() && one.role == Role::Actor)
+        };
+        let named = |name: &str| principals().find(|one| one.value == name);
+        if let Some(shown_with) = &value.shown_with {
+            return named(shown_with).map(|one| vec![one]);
+        }
+        let calls = self.alert.callers.iter();
+        let names: Vec<Option<&str>> = calls
+            .filter(|caller| part(caller) == Some(value.value.as_str()))
+            .map(|caller| caller.principal.as_deref())
+            .collect();
+        if names.is_empty() && self.alert.callers.is_empty() {
+            return self.only_caller(value, subjects);
+        }
+        let found: Option<Vec<&Subject>> = names.into_iter().map(|name| named(name?)).collect();
+        found.filter(|found| !found.is_empty())
+    }
+
+    /// The one principal of an alert that does not tell its callers apart, where nothing in it could be another's.
+    fn only_caller<'s>(
+        &self,
+        value: &Subject,
+        subjects: &'s [Subject],
+    ) -> Option<Vec<&'s Subject>> {
+        let of_alert = |one: &&Subject| one.role == Role::Actor && one.shown_with.is_none();
+        let mut alike = subjects
+            .iter()
+            .filter(of_alert)
+            .filter(|one| one.kind == value.kind);
+        let is_only = alike.next().is_some() && alike.next().is_none();
+        let mut principals = subjects
+            .iter()
+            .filter(of_alert)
+            .filter(|one| one.is_principal());
+        let first = principals.next()?;
+        (is_only && principals.next().is_none()).then(|| vec![first])
+    }
+
+    /// Records that are about each of these and list what is asked.
+    fn all_of(
+        &self,
+        subjects: &[&Subject],
+        lists: impl Fn(&Exoneration) -> bool,
+    ) -> Option<Covering<'a>> {
+        let mut covering = Vec::new();
+        for subject in subjects {
+            let about = |record: &Exoneration| self.is_about(record, subject) && lists(record);
+            covering.extend(self.in_force(about)?);
+        }
+        Some(covering)
+    }
+
+    /// Records about another actor, or about the machine that stands as one, which list the value in a column.
+    fn by_others(
+        &self,
+        subject: &Subject,
+        subjects: &[Subject],
+        column: impl Fn(&Exoneration) -> &Listed,
+    ) -> Option<Covering<'a>> {
+        // Whoever stands behind is named one by one: `any` is for what a machine runs and contacts.
+        let any_counts = !subject.is_principal();
+        let listed = |record: &Exoneration| match column(record) {
+            Listed::Any => any_counts,
+            column => lists(column, &subject.value),
+        };
+        let others = subjects.iter().filter(|one| {
+            (one.role == Role::Actor || one.role == Role::Target && one.is_resource())
+                && one.value != subject.value
+        });
+        let mut others = others
+            .map(|other| self.in_force(|record| self.is_about(record, other) && listed(record)));
+        others.find_map(|covering| covering)
+    }
+
+    /// A call that changes something is covered by a record about its caller that expects it, or by a change or a test of
+    /// the caller's.
+    fn by_expected_call(&self, call: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
+        let caller = call.shown_with.as_deref()?;
+        let callers = subjects
+            .iter()
+            .filter(|one| one.role == Role::Actor && one.value == caller);
+        let expects = |record: &Exoneration| {
+            WITH_SLACK.contains(&record.kind.as_str()) || lists(&record.extent.calls, &call.value)
+        };
+        let mut found = callers
+            .map(|caller| self.in_force(|record| self.is_about(record, caller) && expects(record)));
+        found.find_map(|covering| covering)
+    }
+
+    /// The records that meet a condition, where their windows together cover all of the events.
+    fn in_force(&self, meets: impl Fn(&Exoneration) -> bool) -> Option<Covering<'a>> {
+        let mut found: Covering<'a> = self
+            .all
+            .iter()
+            .copied()
+            .filter(|record| !record.approved_by.trim().is_empty())
+            .filter(|record| self.covers_type(record) && meets(record))
+            .collect();
+        // What is always in force needs no time of the alert.
+        if let Some(always) = found
+            .iter()
+            .find(|record| record.from.is_none() && record.until.is_none())
+        {
+            return Some(vec![always]);
+        }
+        let (first, last) = self.alert.times.window()?;
+        found.sort_by_key(|record| record.from.unwrap_or(DateTime::<Utc>::MIN_UTC));
+        let mut covering = Vec::new();
+        let mut until = first;
+        for record in found {
+            let slack = match WITH_SLACK.contains(&record.kind.as_str()) {
+                true => SLACK,
+                false => TimeDelta::zero(),
+            };
+            let gap = if covering.is_empty() {
+                slack
+            } else {
+                ADJOINING + slack
+            };
+            if record.from.is_some_and(|from| from - gap > until) {
+                continue;
+            }
+            let end = record
+                .until
+                .map_or(DateTime::<Utc>::MAX_UTC, |end| end + slack);
+            if end >= until {
+                covering.push(record);
+                until = until.max(end);
+            }
+            if until >= last {
+                return Some(covering);
+            }
+        }
+        None
+    }
+
+    fn covers_type(&self, record: &Exoneration) -> bool {
+        let mut globs = record.covers.iter();
+        globs.any(|glob| type_matches(glob, &self.alert.kind))
+    }
+
+    fn is_about(&self, record: &Exoneration, subject: &Subject) -> bool {
+        self.names(record, subject) && self.holds_here(&record.scope, subject)
+    }
+
+    /// Whether a record names a subject, wherever it holds.
+    pub(super) fn names(&self, record: &Exoneration, subject: &Subject) -> bool {
+        is_named(record, subject) || self.is_address_of(record, subject)
+    }
+
+    /// Whether a record is about an address of this machine, by the feed's own fields, of an alert that names one machine.
+    fn is_address_of(&self, record: &Exoneration, machine: &Subject) -> bool {
+        let machines = self.alert.with_role(Role::Target);
+        record.subject_type == IndicatorKind::Ip
+            && machine.is(IndicatorKind::Instance)
+            && machine.role == Role::Target
+            && self.alert.addresses.contains(&record.subject)
+            && machines.filter(|one| machine.is(one.kind)).count() == 1
+    }
+
+    /// Whether a record of this scope holds for a subject of this alert. Facts of rules and of people, which are made for this
+    /// very alert, have the account of the alert.
+    fn holds_here(&self, scope: &Scope, subject: &Subject) -> bool {
+        let account = match (scope.account.as_deref(), subject.account.as_deref()) {
+            (Some("*"), _) | (None, None) => true,
+            (None, Some(_)) => !subject.is_local,
+            (Some(_), None) => false,
+            (Some(row), Some(own)) => self.is_same_account(row, own),
+        };
+        let region = self.alert.region.as_deref();
+        let is_in = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| {
+                found.is_some_and(|found| {
+                    found.eq_ignore_ascii_case(wanted)
+                        || found
+                            .strip_prefix(wanted)
+                            .is_some_and(|zone| zone.starts_with('-'))
+                })
+            })
+        };
+        let clusters = self.alert.indicators.iter();
+        let mut clusters = clusters.filter(|one| one.kind == IndicatorKind::Cluster);
+        account
+            && is_in(&scope.region, region)
+            && is_in(&scope.zone, region)
+            && scope
+                .partition
+                .as_deref()
+                .is_none_or(|wanted| self.partition() == Some(wanted))
+            && scope.cluster.as_deref().is_none_or(|wanted| {
+                clusters
+                    .any(|one| one.value == wanted || one.value.rsplit('/').next() == Some(wanted))
+            })
+    }
+
+    /// Whether two accounts are one: the same number, or the name and the number of one project.
+    fn is_same_account(&self, row: &str, own: &str) -> bool {
+        let padded = |account: &str| match account.chars().all(|c| c.is_ascii_digit()) {
+            true if self.alert.provider == Provider::Aws => format!("{account:0>12}"),
+            _ => account.to_owned(),
+        };
+        let ours = [
+            self.alert.account.as_deref(),
+            self.alert.account_name.as_deref(),
+        ];
+        padded(row) == padded(own)
+            || self.alert.provider == Provider::Gcp
+                && ours.contains(&Some(row))
+                && ours.contains(&Some(own))
+    }
+
+    fn partition(&self) -> Option<&'a str> {
+        let arns = self.alert.resources.iter().map(|one| one.id.as_str());
+        let arns = arns.chain(self.alert.finding_id.as_deref());
+        let arns = arns.chain(self.alert.indicators.iter().map(|one| one.value.as_str()));
+        let told = arns
+            .filter_map(|arn| arn.strip_prefix("arn:")?.split(':').next())
+            .next();
+        let region = self.alert.region.as_deref().unwrap_or_default();
+        let by_region = || match region {
+            region if region.starts_with("cn-") => "aws-cn",
+            region if region.starts_with("us-gov-") => "aws-us-gov",
+            region if region.starts_with("eusc-") => "aws-eusc",
+            _ => "aws",
+        };
+        (self.alert.provider == Provider::Aws).then(|| told.unwrap_or_else(by_region))
+    }
+}
+
+/// Whether a record names this very value, as this kind.
+fn is_named(record: &Exoneration, subject: &Subject) -> bool {
+    subject.is(record.subject_type) && record.subject == subject.value
+}
+
+/// Whether a column lists a value: as it is, by a network, by a name with `*`, or by `any`.
+fn lists(column: &Listed, value: &str) -> bool {
+    let address: Option<IpAddr> = value.parse().ok();
+    let is_meant = |entry: &String| {
+        let network = entry.parse::<IpNet>().ok();
+        let network = network.or_else(|| entry.parse::<IpAddr>().ok().map(IpNet::from));
+        match (network, address) {
+            (Some(network), Some(address)) => network.contains(&address.to_canonical()),
+            (Some(_), None) => false,
+            (None, _) => type_matches(entry, value),
+        }
+    };
+    match column {
+        Listed::None => false,
+        Listed::Any => true,
+        Listed::These(entries) => entries.iter().any(is_meant),
+    }
+}

@@ -1,0 +1,238 @@
+//! The ledger: every subject of an alert, and which of them a benign verdict requires to be covered.
+//!
+//! It is made from the normalised alert alone, before anything is looked up, so that no tool and no analyst has a say in
+//! it. What the log of the platform shows of these subjects is added later (see [`super::log`]).
+
+use nightshift_alert::{Alert, Class, Direction, Indicator, IndicatorKind, Role, is_public};
+
+use crate::type_matches;
+
+/// Kinds of what runs, stores or serves, the most specific first: where an alert names no actor, the first kind that it
+/// names stands as the actor.
+const RESOURCES: [IndicatorKind; 11] = [
+    IndicatorKind::Container,
+    IndicatorKind::Instance,
+    IndicatorKind::Function,
+    IndicatorKind::Database,
+    IndicatorKind::Bucket,
+    IndicatorKind::AccessKey,
+    IndicatorKind::Principal,
+    IndicatorKind::Email,
+    IndicatorKind::Arn,
+    IndicatorKind::Cluster,
+    IndicatorKind::Ip,
+];
+/// Kinds of code that ran.
+const CODE: [IndicatorKind; 4] = [
+    IndicatorKind::Process,
+    IndicatorKind::Image,
+    IndicatorKind::File,
+    IndicatorKind::Hash,
+];
+/// Finding types about code that ran, where no process is named.
+const ABOUT_CODE: [&str; 4] = [
+    "*Malware*",
+    "*:Runtime/*",
+    "Execution:*",
+    "*/Container Threat*",
+];
+
+/// What a subject is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// A typed value.
+    Value(IndicatorKind),
+    /// A call that changes something, which the log shows of an actor.
+    Call,
+    /// A field that says who acted and cannot be read; the subject is its place.
+    Unreadable,
+    /// What a limit dropped.
+    Unseen,
+    /// The alert names nothing that could be covered.
+    Nothing,
+}
+
+impl Kind {
+    /// The word used in JSON and reports.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Value(kind) => kind.as_str(),
+            Self::Call => "call",
+            Self::Unreadable => "unreadable",
+            Self::Unseen => "unseen",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+/// One subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) kind: Kind,
+    pub(crate) value: String,
+    pub(crate) role: Role,
+    /// The account that it belongs to: its own, else that of the alert.
+    pub(crate) account: Option<String>,
+    /// Whether the same value may stand for another thing in another account, so that a record must name the account.
+    pub(crate) is_local: bool,
+    /// Whether a benign verdict requires it.
+    pub(crate) required: bool,
+    /// The principal that the log shows it with.
+    pub(crate) shown_with: Option<String>,
+}
+
+impl Subject {
+    /// The subject of an indicator.
+    pub(super) fn of(alert: &Alert, one: &Indicator, required: bool) -> Self {
+        let own = own_account(one);
+        let is_local = match one.kind {
+            IndicatorKind::Ip => !one.value.parse().is_ok_and(is_public),
+            IndicatorKind::Domain
+            | IndicatorKind::Url
+            | IndicatorKind::Hash
+            | IndicatorKind::Cve
+            | IndicatorKind::Wallet
+            | IndicatorKind::Process
+            | IndicatorKind::File
+            | IndicatorKind::Image => false,
+            _ => true,
+        };
+        Self {
+            kind: Kind::Value(one.kind),
+            value: one.value.clone(),
+            role: one.role,
+            account: own.map(str::to_owned).or_else(|| alert.account.clone()),
+            is_local,
+            required,
+            shown_with: None,
+        }
+    }
+
+    fn without_value(kind: Kind, value: &str) -> Self {
+        Self {
+            kind,
+            value: value.to_owned(),
+            role: Role::Actor,
+            account: None,
+            is_local: false,
+            required: true,
+            shown_with: None,
+        }
+    }
+
+    /// Whether it is a value of this kind.
+    pub(crate) fn is(&self, kind: IndicatorKind) -> bool {
+        self.kind == Kind::Value(kind)
+    }
+
+    /// Whether it is a value, or a call, that a record can be about.
+    pub(super) fn is_value(&self) -> bool {
+        matches!(self.kind, Kind::Value(_) | Kind::Call)
+    }
+
+    /// Whether only a record about itself covers it: what belongs to a principal or to a machine may be covered with that.
+    pub(super) fn stands_alone(&self) -> bool {
+        self.shown_with.is_none() && (self.is_principal() || self.role == Role::Target)
+    }
+
+    /// Whether it names who acted: a person, a role, a service.
+    pub(crate) fn is_principal(&self) -> bool {
+        self.is(IndicatorKind::Principal) || self.is(IndicatorKind::Email)
+    }
+
+    /// Whether it is what runs, stores or serves.
+    pub(super) fn is_resource(&self) -> bool {
+        matches!(self.kind, Kind::Value(kind) if RESOURCES.contains(&kind))
+    }
+}
+
+/// The account in a value: of an ARN, of a project's service account, of a full resource name.
+fn own_account(one: &Indicator) -> Option<&str> {
+    let value = one.value.as_str();
+    if value.starts_with("arn:") {
+        return value
+            .split(':')
+            .nth(4)
+            .filter(|account| !account.is_empty());
+    }
+    let project = value
+        .strip_suffix(".iam.gserviceaccount.com")
+        .and_then(|name| name.split_once('@'))
+        .map(|(_, project)| project);
+    let of_name = || {
+        let path = value.strip_prefix("//")?.split_once("/projects/")?.1;
+        path.split('/').next().filter(|project| *project != "_")
+    };
+    project.or_else(of_name)
+}
+
+/// The subjects of an alert, in the order of its indicators.
+pub(crate) fn subjects(alert: &Alert) -> Vec<Subject> {
+    let required = Required::of(alert);
+    let values = alert
+        .indicators
+        .iter()
+        .filter(|one| one.role != Role::Related || required.holds(one));
+    let mut all: Vec<Subject> = values
+        .map(|one| Subject::of(alert, one, required.holds(one)))
+        .collect();
+    let unreadable = alert.unreadable.iter();
+    all.extend(unreadable.map(|place| Subject::without_value(Kind::Unreadable, place)));
+    if alert.unseen {
+        all.push(Subject::without_value(
+            Kind::Unseen,
+            "what a limit left out",
+        ));
+    }
+    if !all.iter().any(|one| one.required) {
+        all.push(Subject::without_value(Kind::Nothing, &alert.kind));
+    }
+    all
+}
+
+/// Which subjects of an alert a benign verdict requires.
+struct Required {
+    /// The alert names who acted.
+    has_actor: bool,
+    /// The kind of resource that stands as the actor, where it names nobody.
+    stand_in: Option<IndicatorKind>,
+    /// What is contacted counts too.
+    far_ends: bool,
+    /// It is about code that ran.
+    code: bool,
+}
+
+impl Required {
+    fn of(alert: &Alert) -> Self {
+        let has = |kind, role| {
+            let mut all = alert.with_role(role);
+            all.any(|one| one.kind == kind)
+        };
+        let has_actor = alert.with_role(Role::Actor).next().is_some();
+        let is_threat = alert.class == Class::Threat;
+        let names_code = alert
+            .indicators
+            .iter()
+            .any(|one| matches!(one.kind, IndicatorKind::Process | IndicatorKind::Hash));
+        Self {
+            has_actor,
+            stand_in: RESOURCES.into_iter().find(|kind| has(*kind, Role::Target)),
+            far_ends: !has_actor || alert.direction == Some(Direction::Outbound),
+            code: is_threat
+                && (names_code
+                    || ABOUT_CODE
+                        .iter()
+                        .any(|glob| type_matches(glob, &alert.kind))),
+        }
+    }
+
+    fn holds(&self, one: &Indicator) -> bool {
+        match one.role {
+            Role::Actor => true,
+            _ if self.code && CODE.contains(&one.kind) => true,
+            Role::Target => !self.has_actor && self.stand_in == Some(one.kind),
+            Role::Remote => self.far_ends,
+            Role::Related => false,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The look-ups that the ledger demands. The engine makes them itself, whoever made the plan.
+//!
+//! First every register is asked about every required subject, then, where all of them are covered, the audit logs about
+//! every caller: an alert that nothing can clear costs no search.
+
+use nightshift_alert::Role;
+use serde_json::Map;
+
+use super::ledger::Subject;
+use super::{Ledger, log};
+use crate::{Evidence, State, ToolCall, ToolSpec};
+
+/// Kinds of tools whose rows cover subjects.
+const REGISTERS: [&str; 4] = [
+    "asset_lookup",
+    "identity_lookup",
+    "change_lookup",
+    "authorised_scanners",
+];
+/// Most look-ups that a case makes for its ledger.
+const MOST: usize = 256;
+
+/// The calls to make now; none where nothing is left to ask, or nothing can clear the alert any more.
+pub(crate) fn demanded(state: &State) -> Vec<ToolCall> {
+    let Some((ledger, opened)) = Ledger::of(state).zip(state.opened.as_ref()) else {
+        return Vec::new();
+    };
+    let registers = of_registers(state, &ledger, &opened.tools);
+    if !registers.is_empty() || !ledger.is_covered() {
+        return registers;
+    }
+    of_logs(state, &ledger, &opened.tools)
+}
+
+/// The questions to registers about required subjects. One subject is asked about first: where none of its registers
+/// covers it, nothing clears the alert, and the rest is not asked.
+fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<ToolCall> {
+    let required = || ledger.rows_of_required();
+    if required().any(|(subject, _)| !subject.is_value()) {
+        return Vec::new();
+    }
+    let open = |subject: &Subject| -> Vec<ToolCall> {
+        let registers = tools
+            .iter()
+            .filter(|spec| REGISTERS.contains(&spec.kind.as_str()));
+        registers
+            .filter(|spec| !was_asked(state, spec, subject))
+            .filter_map(|spec| {
+                let mut arguments = Map::new();
+                let argument = log::argument(spec, subject)?;
+                arguments.insert(argument.to_owned(), subject.value.clone().into());
+                Some(ToolCall::new(&spec.name, arguments))
+            })
+            .collect()
+    };
+    let is_hopeless = required().any(|(subject, is_covered)| {
+        !is_covered && subject.stands_alone() && open(subject).is_empty()
+    });
+    if is_hopeless {
+        return Vec::new();
+    }
+    let is_hopeful = required().any(|(_, is_covered)| is_covered);
+    let most = if is_hopeful { usize::MAX } else { 1 };
+    let subjects = required().filter(|(subject, _)| !open(subject).is_empty());
+    let mut calls = Vec::new();
+    for call in subjects.take(most).flat_map(|(subject, _)| open(subject)) {
+        push(state, &mut calls, call);
+    }
+    calls
+}
+
+/// Whether a register was asked about a subject, whatever came of it.
+fn was_asked(state: &State, spec: &ToolSpec, subject: &Subject) -> bool {
+    let mut all = state.evidence.values();
+    all.any(|evidence| is_about(evidence, spec, subject))
+}
+
+fn is_about(evidence: &Evidence, spec: &ToolSpec, subject: &Subject) -> bool {
+    let mut values = evidence.arguments.values();
+    evidence.tool == spec.name && values.any(|value| value.as_str() == Some(&subject.value))
+}
+
+fn of_logs(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<ToolCall> {
+    let mut calls = Vec::new();
+    for subject in ledger.callers().filter(|one| one.role == Role::Actor) {
+        for spec in log::recording(tools, ledger.alert, subject) {
+            if log::problem(state, spec, ledger.alert, subject).is_some()
+                && let Some(call) = log::search(spec, ledger.alert, subject)
+            {
+                push(state, &mut calls, call);
+            }
+        }
+    }
+    calls
+}
+
+/// Adds a call that was not made yet, while there is room.
+fn push(state: &State, calls: &mut Vec<ToolCall>, call: ToolCall) {
+    let is_new = !state.answers.contains_key(&call.identity()) && !calls.contains(&call);
+    if is_new && calls.len() + state.evidence.len() < MOST {
+        calls.push(call);
+    }
+}
+
+/// What keeps the registers from being whole about the required subjects, in half a sentence; none where all answered.
+pub(super) fn problem(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Option<String> {
+    let registers = || {
+        tools
+            .iter()
+            .filter(|spec| REGISTERS.contains(&spec.kind.as_str()))
+    };
+    let mut problems = ledger.rows_of_required().flat_map(|(subject, _)| {
+        registers()
+            .filter(|spec| log::argument(spec, subject).is_some())
+            .filter_map(|spec| register_problem(state, spec, subject))
+    });
+    problems.next()
+}
+
+fn register_problem(state: &State, spec: &ToolSpec, subject: &Subject) -> Option<String> {
+    let (name, value) = (&spec.name, &subject.value);
+    let mut answers = state
+        .evidence
+        .values()
+        .filter(|evidence| is_about(evidence, spec, subject));
+    let Some(answer) = answers.next() else {
+        return Some(format!("{name} was not asked about {value}"));
+    };
+    if let Some(error) = &answer.error {
+        return Some(format!("{name} gave no answer about {value}: {error}"));
+    }
+    let body = answer.body.value();
+    let searched = |field: &str| body.pointer(&format!("/searched/{field}"))?.as_u64();
+    if answer.truncated || searched("left_out").is_some_and(|rows| rows > 0) {
+        return Some(format!("{name} was not read whole [{}]", answer.id));
+    }
+    (searched("records") == Some(0)).then(|| format!("{name} is empty [{}]", answer.id))
+}

@@ -1,0 +1,365 @@
+//! What covers a subject and what does not, by small alerts and records.
+
+use nightshift_alert::{Caller, Class, Direction, Indicator};
+
+use super::*;
+use crate::{Extent, Listed, Scope, fixture};
+
+const ROLE: &str = "ci-inventory";
+const KEY: &str = "ASIAEXAMPLE00000001";
+const OURS: &str = "198.51.100.23";
+const STRANGER: &str = "203.0.113.66";
+const ACCOUNT: &str = "444455556666";
+
+fn alert(indicators: &[(IndicatorKind, &str, Role)]) -> Alert {
+    let mut alert = fixture::alert();
+    "Discovery:IAMUser/AnomalousBehavior".clone_into(&mut alert.kind);
+    alert.action = Some("AWS_API_CALL ListUsers".to_owned());
+    alert.indicators = indicators
+        .iter()
+        .map(|(kind, value, role)| Indicator::new(*kind, *value, *role))
+        .collect();
+    alert
+}
+
+/// A role that called with a temporary key from an address, as the platform writes the three together.
+fn call() -> Alert {
+    let mut alert = alert(&[
+        (IndicatorKind::Principal, ROLE, Role::Actor),
+        (IndicatorKind::AccessKey, KEY, Role::Actor),
+        (IndicatorKind::Ip, OURS, Role::Actor),
+    ]);
+    alert.callers = vec![Caller {
+        principal: Some(ROLE.to_owned()),
+        access_key: Some(KEY.to_owned()),
+        address: Some(OURS.to_owned()),
+    }];
+    alert
+}
+
+/// A machine that contacts a far end.
+fn contact() -> Alert {
+    let mut alert = alert(&[
+        (IndicatorKind::Instance, "i-1", Role::Target),
+        (IndicatorKind::Domain, "pool.example.com", Role::Remote),
+    ]);
+    alert.direction = Some(Direction::Outbound);
+    alert
+}
+
+fn add(alert: &mut Alert, kind: IndicatorKind, value: &str, role: Role) {
+    alert.indicators.push(Indicator::new(kind, value, role));
+}
+
+fn record(subject_type: IndicatorKind, subject: &str) -> Exoneration {
+    Exoneration {
+        kind: "identity".to_owned(),
+        subject_type,
+        subject: subject.to_owned(),
+        from: Some(fixture::at(-3_600)),
+        until: Some(fixture::at(3_600)),
+        covers: vec!["*".to_owned()],
+        approved_by: "grace".to_owned(),
+        reference: "R-1".to_owned(),
+        statement: "it is expected".to_owned(),
+        detection_wrong: false,
+        scope: Scope {
+            account: Some(ACCOUNT.to_owned()),
+            ..Scope::default()
+        },
+        extent: Extent::default(),
+        evidence: None,
+    }
+}
+
+/// The row of the role, which lists its network.
+fn role() -> Exoneration {
+    let mut role = record(IndicatorKind::Principal, ROLE);
+    role.extent.networks = these(&["198.51.100.0/24"]);
+    role
+}
+
+/// The row of the machine, which lists what it contacts.
+fn machine() -> Exoneration {
+    let mut machine = record(IndicatorKind::Instance, "i-1");
+    "asset".clone_into(&mut machine.kind);
+    machine.extent.targets = these(&["*.example.com"]);
+    machine
+}
+
+fn these(values: &[&str]) -> Listed {
+    Listed::These(values.iter().map(|value| (*value).to_owned()).collect())
+}
+
+fn missing(alert: &Alert, records: &[Exoneration]) -> Vec<String> {
+    let records = Records {
+        alert,
+        all: records.iter().collect(),
+        listed: listed_by_feed(alert),
+    };
+    let rows = Ledger::new(alert, records, None).rows();
+    let missing = rows.into_iter().filter(|row| row.missing.is_some());
+    missing
+        .map(|row| format!("{} {}", row.subject_type, row.subject))
+        .collect()
+}
+
+#[test]
+fn role_with_its_key_and_network_is_covered() {
+    assert!(clears(&[role()], &call()));
+    assert_eq!(missing(&call(), &[]).len(), 3);
+}
+
+#[test]
+fn x01_record_of_one_subject_covers_no_other_actor() {
+    let mut two = call();
+    add(&mut two, IndicatorKind::Principal, "mallory", Role::Actor);
+    assert_eq!(missing(&two, &[role()]), ["principal mallory"]);
+    let mut by_address = call();
+    add(&mut by_address, IndicatorKind::Ip, STRANGER, Role::Actor);
+    assert_eq!(missing(&by_address, &[role()]), [format!("ip {STRANGER}")]);
+    let scanner = Exoneration {
+        kind: "authorised_scanner".to_owned(),
+        ..record(IndicatorKind::Ip, OURS)
+    };
+    assert_eq!(
+        missing(&call(), &[scanner]),
+        [format!("principal {ROLE}"), format!("access_key {KEY}")]
+    );
+    let mut with_target = call();
+    add(
+        &mut with_target,
+        IndicatorKind::Bucket,
+        "logs",
+        Role::Target,
+    );
+    let bucket = record(IndicatorKind::Bucket, "logs");
+    assert!(!clears(&[bucket], &with_target));
+    assert!(clears(&[role()], &with_target));
+}
+
+#[test]
+fn x02_actor_that_cannot_be_read_is_not_covered() {
+    let mut unreadable = call();
+    unreadable.unreadable = vec!["/service/action/who".to_owned()];
+    assert_eq!(
+        missing(&unreadable, &[role()]),
+        ["unreadable /service/action/who"]
+    );
+    let nobody = alert(&[]);
+    assert_eq!(missing(&nobody, &[role()]).len(), 1);
+}
+
+#[test]
+fn x03_record_of_another_account_region_or_cluster_covers_nothing() {
+    let scoped = |change: fn(&mut Scope)| {
+        let mut record = role();
+        change(&mut record.scope);
+        record
+    };
+    type Change = fn(&mut Scope);
+    let cases: [(Change, bool); 7] = [
+        (
+            |scope| scope.account = Some("111122223333".to_owned()),
+            false,
+        ),
+        (|scope| scope.account = None, false),
+        (|scope| scope.account = Some("*".to_owned()), true),
+        (|scope| scope.region = Some("eu-west-1".to_owned()), true),
+        (|scope| scope.region = Some("us-east-1".to_owned()), false),
+        (|scope| scope.partition = Some("aws-cn".to_owned()), false),
+        (|scope| scope.cluster = Some("prod".to_owned()), false),
+    ];
+    for (number, (change, covers)) in cases.into_iter().enumerate() {
+        assert_eq!(clears(&[scoped(change)], &call()), covers, "{number}");
+    }
+    let mut without_account = call();
+    without_account.account = None;
+    assert!(!clears(&[role()], &without_account));
+    assert!(clears(
+        &[scoped(|scope| scope.account = None)],
+        &without_account
+    ));
+}
+
+#[test]
+fn x03_private_address_needs_an_account_and_a_public_one_does_not() {
+    for (address, covers) in [(STRANGER, true), ("10.1.2.3", false)] {
+        let scanned = alert(&[(IndicatorKind::Ip, address, Role::Actor)]);
+        let mut scanner = record(IndicatorKind::Ip, address);
+        scanner.scope = Scope::default();
+        assert_eq!(clears(&[scanner], &scanned), covers, "{address}");
+        assert!(
+            clears(&[record(IndicatorKind::Ip, address)], &scanned),
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn x04_record_of_a_name_covers_no_other_kind() {
+    let container = alert(&[(IndicatorKind::Container, "i-1", Role::Target)]);
+    assert!(!clears(
+        &[record(IndicatorKind::Instance, "i-1")],
+        &container
+    ));
+}
+
+#[test]
+fn x08_dropped_actor_is_not_covered() {
+    let mut cut = call();
+    cut.unseen = true;
+    assert_eq!(missing(&cut, &[role()]).len(), 1);
+}
+
+#[test]
+fn x11_far_end_is_covered_by_a_record_that_names_it() {
+    assert!(clears(&[machine()], &contact()));
+    let mut other = contact();
+    add(&mut other, IndicatorKind::Ip, STRANGER, Role::Remote);
+    assert_eq!(missing(&other, &[machine()]), [format!("ip {STRANGER}")]);
+    let mut whatever = machine();
+    whatever.extent.targets = Listed::Any;
+    assert!(clears(&[whatever], &other));
+    let far_end = record(IndicatorKind::Domain, "pool.example.com");
+    assert_eq!(missing(&contact(), &[far_end]), ["instance i-1"]);
+}
+
+#[test]
+fn x12_direction_makes_the_far_end_a_subject_beside_an_actor() {
+    let mut sequence = call();
+    add(&mut sequence, IndicatorKind::Ip, STRANGER, Role::Remote);
+    assert!(clears(&[role()], &sequence));
+    sequence.direction = Some(Direction::Outbound);
+    assert_eq!(missing(&sequence, &[role()]), [format!("ip {STRANGER}")]);
+}
+
+#[test]
+fn x13_person_behind_a_borrowed_identity_is_named_by_its_record() {
+    let mut borrowed = call();
+    add(
+        &mut borrowed,
+        IndicatorKind::Principal,
+        "mallory@evil.example",
+        Role::Actor,
+    );
+    let mut any = role();
+    any.extent.persons = Listed::Any;
+    assert_eq!(
+        missing(&borrowed, &[any]),
+        ["principal mallory@evil.example"]
+    );
+    let mut named = role();
+    named.extent.persons = these(&["mallory@evil.example"]);
+    assert!(clears(&[named], &borrowed));
+}
+
+#[test]
+fn address_is_covered_by_its_own_caller_only() {
+    let mut two = call();
+    add(&mut two, IndicatorKind::Ip, STRANGER, Role::Actor);
+    two.callers.push(Caller {
+        address: Some(STRANGER.to_owned()),
+        ..Caller::default()
+    });
+    let mut anywhere = role();
+    anywhere.extent.networks = Listed::Any;
+    assert_eq!(
+        missing(&two, &[anywhere.clone()]),
+        [format!("ip {STRANGER}")]
+    );
+    two.callers.last_mut().unwrap().principal = Some(ROLE.to_owned());
+    assert!(clears(&[anywhere.clone()], &two));
+    // What is about the address is not covered by whatever address.
+    "UnauthorizedAccess:IAMUser/InstanceCredentialExfiltration.OutsideAWS"
+        .clone_into(&mut two.kind);
+    assert!(!clears(&[anywhere.clone()], &two));
+    let mut listed = role();
+    listed.extent.networks = these(&["198.51.100.0/24", STRANGER]);
+    assert!(clears(&[listed], &two));
+    // An empty column lists nothing.
+    assert!(!clears(&[record(IndicatorKind::Principal, ROLE)], &call()));
+}
+
+#[test]
+fn lasting_key_needs_to_be_listed_and_a_temporary_one_its_holder() {
+    let lasting = "AKIAEXAMPLE000000001";
+    let mut alert = call();
+    alert.indicators[1].value = lasting.to_owned();
+    alert.callers[0].access_key = Some(lasting.to_owned());
+    assert_eq!(
+        missing(&alert, &[role()]),
+        [format!("access_key {lasting}")]
+    );
+    let mut listed = role();
+    listed.extent.keys = these(&[lasting]);
+    assert!(clears(&[listed], &alert));
+    let mut alone = call();
+    alone.callers[0].principal = None;
+    assert!(missing(&alone, &[role()]).contains(&format!("access_key {KEY}")));
+}
+
+#[test]
+fn windows_of_one_subject_add_up_and_have_no_hole() {
+    let from_to = |from, until| Exoneration {
+        from: Some(fixture::at(from)),
+        until: Some(fixture::at(until)),
+        ..role()
+    };
+    // The events are those of 60 seconds.
+    assert!(clears(&[from_to(-9, 30), from_to(30, 90)], &call()));
+    assert!(clears(&[from_to(20, 90), from_to(-9, 30)], &call()));
+    assert!(!clears(&[from_to(-9, 20), from_to(30, 90)], &call()));
+    assert!(!clears(&[from_to(1, 90)], &call()));
+    let change = Exoneration {
+        kind: "change".to_owned(),
+        ..from_to(240, 900)
+    };
+    assert!(
+        clears(std::slice::from_ref(&change), &call()),
+        "five minutes of slack"
+    );
+    assert!(!clears(
+        &[Exoneration {
+            from: Some(fixture::at(301)),
+            ..change
+        }],
+        &call()
+    ));
+}
+
+#[test]
+fn machine_covers_the_code_that_its_record_lists() {
+    let mut malware = contact();
+    malware.indicators.pop();
+    add(&mut malware, IndicatorKind::Process, "xmrig", Role::Related);
+    assert_eq!(missing(&malware, &[machine()]), ["process xmrig"]);
+    let mut listed = machine();
+    listed.extent.processes = these(&["xmrig"]);
+    assert!(clears(&[listed], &malware));
+    malware.class = Class::Posture;
+    assert!(clears(&[machine()], &malware));
+}
+
+#[test]
+fn record_of_an_address_covers_the_one_machine_that_has_it() {
+    let mut scans = contact();
+    scans.addresses = vec!["10.20.40.8".to_owned()];
+    let mut scanner = record(IndicatorKind::Ip, "10.20.40.8");
+    scanner.extent.targets = Listed::Any;
+    assert!(clears(&[scanner.clone()], &scans));
+    add(&mut scans, IndicatorKind::Instance, "i-2", Role::Target);
+    assert!(!clears(&[scanner], &scans));
+}
+
+#[test]
+fn what_is_missing_is_told_with_the_row_that_would_cover_it() {
+    let alert = call();
+    let records = Records {
+        alert: &alert,
+        all: Vec::new(),
+        listed: Vec::new(),
+    };
+    let lines = Ledger::new(&alert, records, None).would_decide();
+    insta::assert_snapshot!(lines.join("\n"), @"Whether this was allowed: ci-inventory; ASIAEXAMPLE00000001; 198.51.100.23. If it was, a row in the register of identities: subject=ci-inventory, account=444455556666, networks=198.51.100.23, expected_findings=Discovery:IAMUser/AnomalousBehavior, approved_by=…, valid_until=…");
+}
