@@ -129,7 +129,7 @@ fn started(state: &mut State, id: &CommandId, attempt: u32, reserved: crate::Cos
     state
         .in_flight
         .insert(id.clone(), InFlight { epoch, reserved });
-    if id.0.starts_with("call:") {
+    if id.0.starts_with("call:") || id.looked_up().is_some() {
         call::number(state, id);
     }
     if let Some(step) = step_of(id) {

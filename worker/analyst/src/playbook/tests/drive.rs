@@ -9,9 +9,9 @@ use ipnet::IpNet;
 use nightshift_alert::{Alert, IndicatorKind, Role};
 use nightshift_engine::{
     Analyst, AnalystKind, Argument, ArgumentKind, CallContext, Clock, Conclusion, Conduct, Cost,
-    End, Event, EventBody, Exoneration, JOURNAL_VERSION, Journal, JournalError, Limits, NoMeter,
-    Opened, Ports, Reach, State, Step, Strategy, ToolCall, ToolError, ToolOutput, ToolSpec,
-    Toolbox, Verdict, drive, fold,
+    End, Event, EventBody, Exoneration, Extent, JOURNAL_VERSION, Journal, JournalError, Limits,
+    Listed, NoMeter, Opened, Ports, Reach, Scope, State, Step, Strategy, ToolCall, ToolError,
+    ToolOutput, ToolSpec, Toolbox, Verdict, drive, fold,
 };
 use serde_json::{Value, json};
 
@@ -430,7 +430,7 @@ pub(super) fn known_asset(asset: Value, arguments: &Value) -> Value {
     json!({"indicator": arguments["indicator"], "found": 1, "assets": [asset], "searched": {"register": "a.csv", "records": 3}})
 }
 
-/// A record of a register that clears `subject` for all finding types.
+/// A record of a register that clears `subject`, and all that belongs to it, for all finding types in any account.
 pub(super) fn record(kind: &str, subject_type: IndicatorKind, subject: &str) -> Exoneration {
     Exoneration {
         kind: kind.to_owned(),
@@ -443,8 +443,18 @@ pub(super) fn record(kind: &str, subject_type: IndicatorKind, subject: &str) -> 
         reference: "R-7".to_owned(),
         statement: "it is allowed".to_owned(),
         detection_wrong: false,
-        scope: nightshift_engine::Scope::default(),
-        extent: nightshift_engine::Extent::default(),
+        scope: Scope {
+            account: Some("*".to_owned()),
+            ..Scope::default()
+        },
+        extent: Extent {
+            keys: Listed::Any,
+            networks: Listed::Any,
+            targets: Listed::Any,
+            processes: Listed::Any,
+            hashes: Listed::Any,
+            ..Extent::default()
+        },
         evidence: None,
     }
 }
