@@ -226,7 +226,8 @@ impl<'a> Records<'a> {
             .iter()
             .filter(|one| one.role == Role::Actor && one.value == caller);
         let expects = |record: &Exoneration| {
-            WITH_SLACK.contains(&record.kind.as_str()) || lists(&record.extent.calls, &call.value)
+            let is_done_then = WITH_SLACK.contains(&record.kind.as_str());
+            (is_done_then || lists(&record.extent.calls, &call.value)) && holds_at(record, call.at)
         };
         let mut found = callers
             .map(|caller| self.in_force(|record| self.is_about(record, caller) && expects(record)));
@@ -254,10 +255,7 @@ impl<'a> Records<'a> {
         let mut covering = Vec::new();
         let mut until = first;
         for record in found {
-            let slack = match WITH_SLACK.contains(&record.kind.as_str()) {
-                true => SLACK,
-                false => TimeDelta::zero(),
-            };
+            let slack = slack(record);
             let gap = if covering.is_empty() {
                 slack
             } else {
@@ -370,6 +368,22 @@ impl<'a> Records<'a> {
             _ => "aws",
         };
         (self.alert.provider == Provider::Aws).then(|| told.unwrap_or_else(by_region))
+    }
+}
+
+/// Whether a record is in force at a moment.
+fn holds_at(record: &Exoneration, at: Option<DateTime<Utc>>) -> bool {
+    at.is_none_or(|at| {
+        let slack = slack(record);
+        record.from.is_none_or(|from| from - slack <= at)
+            && record.until.is_none_or(|until| at <= until + slack)
+    })
+}
+
+fn slack(record: &Exoneration) -> TimeDelta {
+    match WITH_SLACK.contains(&record.kind.as_str()) {
+        true => SLACK,
+        false => TimeDelta::zero(),
     }
 }
 

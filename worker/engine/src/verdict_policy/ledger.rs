@@ -3,6 +3,7 @@
 //! It is made from the normalised alert alone, before anything is looked up, so that no tool and no analyst has a say in
 //! it. What the log of the platform shows of these subjects is added later (see [`super::log`]).
 
+use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Class, Direction, Indicator, IndicatorKind, Role, is_public};
 
 use crate::type_matches;
@@ -35,6 +36,16 @@ const ABOUT_CODE: [&str; 4] = [
     "*:Runtime/*",
     "Execution:*",
     "*/Container Threat*",
+];
+
+/// Names that stand for nobody: who calls without credentials is told by the address alone.
+/// <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#anonymous-requests>,
+/// <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-user-identity.html>.
+const NOBODY: [&str; 4] = [
+    "system:anonymous",
+    "system:unauthenticated",
+    "anonymous",
+    "ANONYMOUS_PRINCIPAL",
 ];
 
 /// What a subject is.
@@ -79,6 +90,8 @@ pub(crate) struct Subject {
     pub(crate) required: bool,
     /// The principal that the log shows it with.
     pub(crate) shown_with: Option<String>,
+    /// When the log shows it; none for what the alert names.
+    pub(crate) at: Option<DateTime<Utc>>,
 }
 
 impl Subject {
@@ -105,6 +118,7 @@ impl Subject {
             is_local,
             required,
             shown_with: None,
+            at: None,
         }
     }
 
@@ -117,6 +131,7 @@ impl Subject {
             is_local: false,
             required: true,
             shown_with: None,
+            at: None,
         }
     }
 
@@ -194,6 +209,8 @@ pub(crate) fn subjects(alert: &Alert) -> Vec<Subject> {
 struct Required {
     /// The alert names who acted.
     has_actor: bool,
+    /// It names from where.
+    has_address: bool,
     /// The kind of resource that stands as the actor, where it names nobody.
     stand_in: Option<IndicatorKind>,
     /// What is contacted counts too.
@@ -216,6 +233,7 @@ impl Required {
             .any(|one| matches!(one.kind, IndicatorKind::Process | IndicatorKind::Hash));
         Self {
             has_actor,
+            has_address: has(IndicatorKind::Ip, Role::Actor),
             stand_in: RESOURCES.into_iter().find(|kind| has(*kind, Role::Target)),
             far_ends: !has_actor || alert.direction == Some(Direction::Outbound),
             code: is_threat
@@ -228,7 +246,7 @@ impl Required {
 
     fn holds(&self, one: &Indicator) -> bool {
         match one.role {
-            Role::Actor => true,
+            Role::Actor => !(self.has_address && NOBODY.contains(&one.value.as_str())),
             _ if self.code && CODE.contains(&one.kind) => true,
             Role::Target => !self.has_actor && self.stand_in == Some(one.kind),
             Role::Remote => self.far_ends,

@@ -219,7 +219,7 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
         .collect();
     let known: BTreeSet<&str> = actors.iter().map(|one| one.value.as_str()).collect();
     let mut shown: Vec<Subject> = Vec::new();
-    let mut add = |kind, value: &str, who: &Subject| {
+    let mut add = |kind, value: &str, who: &Subject, at| {
         let subject = Subject {
             kind,
             value: value.to_owned(),
@@ -228,6 +228,7 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
             is_local: kind == Kind::Value(IndicatorKind::AccessKey),
             required: true,
             shown_with: Some(who.value.clone()),
+            at,
         };
         if !shown.contains(&subject) && shown.len() < MOST_SHOWN {
             shown.push(subject);
@@ -247,20 +248,21 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
             if has_failed(row) {
                 continue;
             }
+            let at = row.get("at").and_then(moment);
             let public = |source: &&str| source.parse().is_ok_and(is_public);
             if let Some(source) = text("source_ip").filter(public)
                 && !known.contains(source)
             {
-                add(Kind::Value(IndicatorKind::Ip), source, who);
+                add(Kind::Value(IndicatorKind::Ip), source, who, None);
             }
             if let Some(key) = text("access_key").filter(|key| !known.contains(key)) {
-                add(Kind::Value(IndicatorKind::AccessKey), key, who);
+                add(Kind::Value(IndicatorKind::AccessKey), key, who, None);
             }
             let changes = row.get("read_only").and_then(Value::as_bool) == Some(false);
             if let Some(action) =
                 text("action").filter(|action| changes && !is_own_call(alert, action))
             {
-                add(Kind::Call, action, who);
+                add(Kind::Call, action, who, at);
             }
         }
     }

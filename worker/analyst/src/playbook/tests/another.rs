@@ -137,7 +137,11 @@ fn denied(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
 fn world(answers: Answers, calls: Vec<ToolCall>, verdict: Verdict) -> World {
     let mut world = World::with(&ALL, answers);
     world.other = Some(Arc::new(Another(calls, verdict)));
-    world.clearing(record("authorised_scanner", IndicatorKind::Ip, SOURCE))
+    world.of_identity("ci-deployer").clearing(record(
+        "authorised_scanner",
+        IndicatorKind::Ip,
+        SOURCE,
+    ))
 }
 
 fn ran(answers: Answers, calls: Vec<ToolCall>) -> Ran {
@@ -279,18 +283,14 @@ fn a01_that_the_victims_address_is_ours_clears_nobody_who_talks_to_it() {
         Indicator::new(IndicatorKind::Ip, "10.20.31.7", Role::Target),
         Indicator::new(IndicatorKind::Ip, "198.51.100.66", Role::Remote),
     ];
-    let end = own(alert.clone(), &["198.51.100.66", "10.20.31.7"], Vec::new());
-    assert_eq!(
-        (end.verdict, end.exonerations.len()),
-        (Verdict::Inconclusive, 0)
-    );
-    alert.indicators[1].value = "10.20.31.7".to_owned();
-    let end = own(alert, &["10.20.31.7"], Vec::new());
-    assert_eq!(
-        end.verdict,
-        Verdict::FalsePositive,
-        "the far end is our own"
-    );
+    for far_end in ["198.51.100.66", "10.20.31.7"] {
+        far_end.clone_into(&mut alert.indicators[1].value);
+        let end = own(alert.clone(), &[far_end, "10.20.31.7"], Vec::new());
+        assert_eq!(
+            (end.verdict, end.exonerations.len()),
+            (Verdict::Inconclusive, 0)
+        );
+    }
 }
 
 #[test]

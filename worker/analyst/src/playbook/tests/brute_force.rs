@@ -145,6 +145,11 @@ fn a_scanner_that_google_names_as_actor_and_far_end_is_benign() {
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "203.0.113.201");
     let ran = World::with(&ALL, quiet)
         .clearing(scanner)
+        .clearing(record(
+            "authorised_scanner",
+            IndicatorKind::Principal,
+            "admin",
+        ))
         .run(made_for("scc-brute-force-ssh"));
     assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
 }

@@ -31,9 +31,12 @@ fn cut(left_out: &str) -> Value {
 }
 
 fn run(name: &str, cleared_by: Exoneration, answers: Answers) -> Ran {
+    let mut alert = sample(name);
+    alert.times = sample(LOOKS).times;
     World::with(&ALL, answers)
         .clearing(cleared_by)
-        .run(sample(name))
+        .of_identity("prod-payments-worker")
+        .run(alert)
 }
 
 fn known() -> Exoneration {
@@ -204,6 +207,7 @@ fn g06_a_call_that_changed_something_else_is_cleared_by_no_record_for_the_identi
         ),
     ] {
         let mut alert = made_for(alert);
+        alert.times = sample(LOOKS).times;
         if let Some(kind) = kind {
             kind.clone_into(&mut alert.kind);
         }

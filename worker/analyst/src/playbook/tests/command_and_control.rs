@@ -71,8 +71,11 @@ fn a_resolver_only_passes_the_question_on() {
 }
 
 #[test]
-fn a_name_on_our_allow_list_is_a_false_positive() {
-    let end = World::with(&ALL, allowed).run(many()).conclusion;
+fn a_machine_that_may_ask_for_the_name_is_a_false_positive() {
+    let mut asset = record("asset", IndicatorKind::Instance, "i-11111111");
+    asset.detection_wrong = true;
+    let world = World::with(&ALL, allowed).clearing(asset);
+    let end = world.run(many()).conclusion;
     assert_eq!(
         (end.verdict, end.reason),
         (Verdict::FalsePositive, Reason::WrongDetectionLogic)

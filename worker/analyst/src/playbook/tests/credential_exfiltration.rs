@@ -3,7 +3,7 @@ use nightshift_engine::{Conclusion, Leaning, Reason, StepOutcome, ToolError, Ver
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, DEFAULT, World, logged, nothing, on_list, record};
+use super::drive::{ALL, Answers, DEFAULT, World, all_the_time, logged, nothing, on_list, record};
 
 const ALERT: &str = "guardduty-eventbridge-credential-exfiltration";
 
@@ -30,7 +30,7 @@ fn trail(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
         "access_key": "ASIAEXAMPLEKEY000001", "source_ip": "203.0.113.42", "region": "eu-west-1", "error": error, "resource": null})
     };
     Ok(
-        json!({"source": "cloudtrail", "rows_scanned": 900, "rows_matched": 3, "truncated": false,
+        json!({"source": "cloudtrail", "searched": all_the_time(), "rows_scanned": 900, "rows_matched": 3, "truncated": false,
         "rows": [row("2026-03-02T02:29:51Z", "ListBuckets", None), row("2026-03-02T02:31:00Z", "GetSecretValue", None),
             row("2026-03-02T02:31:09Z", "CreateUser", Some("AccessDenied"))],
         "summary": {"actions": {"ListBuckets": 1, "GetSecretValue": 1, "CreateUser": 1}, "errors": 1}}),
@@ -52,19 +52,26 @@ fn use_from_outside_with_a_deed_is_a_true_positive() {
     insta::assert_snapshot!(ran.actions().join(" "), @"revoke-role-sessions review-key-activity isolate-instance snapshot-disk require-imdsv2 rotate-secrets");
 }
 
+/// With records of the role, and of our egress, from where its credentials do not leave our network.
+fn recorded(world: World) -> World {
+    let mut egress = record("asset", IndicatorKind::Ip, "203.0.113.42");
+    egress.detection_wrong = true;
+    world.clearing(egress).of_identity("prod-payments-worker")
+}
+
 #[test]
 fn our_own_egress_makes_the_detection_wrong() {
     let logged: Answers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(logged(kind, json!([call("ListBuckets", "203.0.113.42")]))),
         _ => own_egress(kind, arguments),
     };
-    let end = World::with(&ALL, logged).run(sample(ALERT)).conclusion;
+    let end = recorded(World::with(&ALL, logged))
+        .run(sample(ALERT))
+        .conclusion;
     assert_eq!(
         (end.verdict, end.reason),
         (Verdict::FalsePositive, Reason::WrongDetectionLogic)
     );
-    insta::assert_snapshot!(end.exonerations[0].statement, @"203.0.113.42 is an egress address of ours (list egress), so the credentials did not leave our network");
-    insta::assert_snapshot!(end.exonerations[0].approved_by, @"keeper of watch list egress");
     insta::assert_snapshot!(end.actions[0].text, @"If it stays allowed, add a suppression rule in GuardDuty that wants all of this together: the type of this finding, prod-payments-worker, 203.0.113.42.");
 }
 
@@ -86,6 +93,7 @@ fn an_authorised_test_is_benign() {
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "203.0.113.42");
     let end = World::with(&ALL, trail)
         .clearing(scanner)
+        .of_identity("prod-payments-worker")
         .run(sample(ALERT))
         .conclusion;
     assert_eq!(
@@ -129,7 +137,8 @@ fn behind_our_egress(log: Answers) -> Conclusion {
         ("log_search.cloudtrail", Some(log)) => log(kind, arguments),
         _ => quiet(kind, arguments),
     };
-    World::with(&ALL, both).run(sample(ALERT)).conclusion
+    let world = recorded(World::with(&ALL, both));
+    world.run(sample(ALERT)).conclusion
 }
 
 thread_local! {
@@ -320,7 +329,8 @@ fn what_the_machine_did_from_its_own_interface_is_no_use_from_elsewhere() {
     let verdict = |addresses: &[&str]| {
         let mut alert = sample(ALERT);
         alert.addresses = addresses.iter().map(|one| (*one).to_owned()).collect();
-        World::with(&ALL, both).run(alert).conclusion.verdict
+        let world = recorded(World::with(&ALL, both));
+        world.run(alert).conclusion.verdict
     };
     assert_eq!(verdict(&["10.20.8.12"]), Verdict::FalsePositive);
     assert_eq!(verdict(&[]), Verdict::Inconclusive);

@@ -339,6 +339,11 @@ impl World {
         self
     }
 
+    /// The same with a record of who acts.
+    pub(super) fn of_identity(self, principal: &str) -> Self {
+        self.clearing(record("identity", IndicatorKind::Principal, principal))
+    }
+
     pub(in crate::playbook) fn run(self, alert: Alert) -> Ran {
         let specs: Vec<_> = self.kinds.iter().map(|kind| spec(kind)).collect();
         let opened = Opened {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::alerts::made_for;
-use super::drive::{DEFAULT, Ran, World, nothing, verdict_beside};
+use super::drive::{ALL, DEFAULT, Ran, World, nothing, record};
 use crate::playbook::Playbooks;
 
 #[derive(Deserialize)]
@@ -245,7 +245,12 @@ fn claim_of_an_alert_clears_nothing_and_is_told() {
 fn only_a_test_or_a_change_clears_the_act_itself() {
     let dump = pair("T1003.001");
     let verdict = |kind: &str, subject_type, subject: &str| {
-        verdict_beside(alert(&dump.rule, &dump.attack), kind, subject_type, subject)
+        World::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments)))
+            .clearing(record(kind, subject_type, subject))
+            .clearing(record(kind, IndicatorKind::Principal, "CORP\\j.meyer"))
+            .run(alert(&dump.rule, &dump.attack))
+            .conclusion
+            .verdict
     };
     let host = IndicatorKind::Instance;
     assert_eq!(

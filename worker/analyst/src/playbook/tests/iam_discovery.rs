@@ -3,7 +3,7 @@ use nightshift_engine::{Leaning, StepOutcome, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, DEFAULT, World, nothing, record};
+use super::drive::{ALL, Answers, DEFAULT, World, all_the_time, nothing, record};
 
 const ALERT: &str = "securityhub-eventbridge-discovery";
 
@@ -24,7 +24,7 @@ fn trail(actions: &[&str]) -> Value {
         .iter()
         .map(|action| ((*action).to_owned(), json!(1)))
         .collect();
-    json!({"source": "cloudtrail", "rows_scanned": 70, "rows_matched": rows.len(), "rows": rows, "truncated": false,
+    json!({"source": "cloudtrail", "searched": all_the_time(), "rows_scanned": 70, "rows_matched": rows.len(), "rows": rows, "truncated": false,
         "summary": {"actions": counts, "errors": 0}})
 }
 
@@ -126,8 +126,13 @@ fn looking_only_from_the_usual_network_leans_benign() {
 #[test]
 fn an_authorised_scanner_is_benign() {
     let scanner = record("authorised_scanner", IndicatorKind::Ip, "198.51.100.23");
-    let end = World::with(&ALL, quiet)
+    let looked: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(trail(&["ListUsers"])),
+        _ => quiet(kind, arguments),
+    };
+    let end = World::with(&ALL, looked)
         .clearing(scanner)
+        .of_identity("ci-deployer")
         .run(sample(ALERT))
         .conclusion;
     assert_eq!(end.verdict, Verdict::BenignTruePositive);

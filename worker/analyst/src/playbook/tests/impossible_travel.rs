@@ -1,5 +1,5 @@
 use nightshift_alert::{Alert, IndicatorKind, Severity};
-use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
+use nightshift_engine::{Exoneration, Leaning, Listed, Reason, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::sample;
@@ -30,9 +30,22 @@ fn vpn(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     quiet(kind, arguments)
 }
 
+/// The record of who signed in, with the networks that it lists.
+fn person(networks: &[&str]) -> Exoneration {
+    let networks = networks.iter().map(|one| (*one).to_owned());
+    let mut person = record("identity", IndicatorKind::Principal, "maria.lopez");
+    person.extent.networks = Listed::These(networks.collect());
+    person
+}
+
 #[test]
 fn our_vpn_makes_the_detection_wrong() {
-    let ran = World::with(&ALL, vpn).run(travel());
+    let mut egress = record("asset", IndicatorKind::Ip, "198.51.100.77");
+    egress.detection_wrong = true;
+    let ran = World::with(&ALL, vpn)
+        .clearing(egress)
+        .clearing(person(&["192.0.2.0/24"]))
+        .run(travel());
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.reason),
         (Verdict::FalsePositive, Reason::WrongDetectionLogic)
@@ -77,12 +90,18 @@ fn a_usual_network_clears_only_with_a_record_that_clears_the_account_itself() {
         (end.verdict, end.leaning),
         (Verdict::Inconclusive, Leaning::Benign)
     );
-    let account = record("identity", IndicatorKind::Principal, "maria.lopez");
-    let world = World::with(&ALL, usual).clearing(account);
-    assert_eq!(
-        world.run(travel()).conclusion.verdict,
-        Verdict::FalsePositive
-    );
+    // Whatever network says nothing of a finding that is about the address.
+    let anywhere = record("identity", IndicatorKind::Principal, "maria.lopez");
+    for (account, verdict) in [
+        (anywhere, Verdict::Inconclusive),
+        (
+            person(&["198.51.100.0/24", "192.0.2.14"]),
+            Verdict::BenignTruePositive,
+        ),
+    ] {
+        let world = World::with(&ALL, usual).clearing(account);
+        assert_eq!(world.run(travel()).conclusion.verdict, verdict);
+    }
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn without_the_audit_log_it_stays_open() {
 
 #[test]
 fn a_log_of_something_else_beside_the_audit_log_holds_nothing_up() {
-    let asset = record("asset", IndicatorKind::Cluster, "shop-prod");
+    let asset = record("asset", IndicatorKind::Ip, "198.51.100.9");
     let verdict = |answers: Answers| {
         let mut alert = made_for("guardduty-kubernetes-version");
         alert.provider = nightshift_alert::Provider::Gcp;

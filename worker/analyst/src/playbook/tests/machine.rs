@@ -54,7 +54,9 @@ fn a_session_that_is_called_like_the_machine_is_not_the_machine() {
             let mut alert = made_for("guardduty-ssh-brute-force");
             finding.clone_into(&mut alert.kind);
             let asset = record("asset", IndicatorKind::Instance, HOST);
-            let ran = World::with(&ALL, answers).clearing(asset).run(alert);
+            let caller = record("asset", IndicatorKind::Ip, "203.0.113.201");
+            let world = World::with(&ALL, answers).clearing(asset);
+            let ran = world.clearing(caller).run(alert);
             let verdict = ran.conclusion.verdict;
             assert_eq!(verdict == Verdict::BenignTruePositive, benign, "{finding}");
             let told = ran.would_decide().contains("SendCommand");

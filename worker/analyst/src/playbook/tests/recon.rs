@@ -150,6 +150,7 @@ fn g06_a_sign_in_that_ended_nobody_knows_how_or_was_never_looked_up_is_none_that
     for answers in worded {
         let ran = World::with(&ALL, answers)
             .clearing(host())
+            .clearing(record("asset", IndicatorKind::Ip, "192.0.2.10"))
             .run(scan("192.0.2.10"));
         assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
         let decide = ran.would_decide();
@@ -167,7 +168,7 @@ fn g06_a_sign_in_that_ended_nobody_knows_how_or_was_never_looked_up_is_none_that
     let ran = World::with(&ALL, quiet).clearing(host()).run(many);
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     let ran = World::with(&ALL, quiet)
-        .clearing(host())
+        .clearing(record("asset", IndicatorKind::Ip, "192.0.2.10"))
         .run(scan("192.0.2.10"));
     assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
 }

@@ -91,6 +91,7 @@ fn a_publication_in_the_change_register_is_benign() {
     ] {
         let change = record("change", IndicatorKind::Bucket, "larkspur-claims");
         let world = World::with(&ALL, answers).clearing(change);
+        let world = world.of_identity("claims-export");
         let end = world.run(made_for(OPENED)).conclusion;
         assert_eq!(end.verdict, verdict);
     }
