@@ -27,8 +27,8 @@ use nightshift_alert::{
 };
 use nightshift_engine::{
     Action, Again, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, JsonText,
-    Leaning, Override, Quote, Reason, Stance, StepId, StepOutcome, StepStatus, ToolError,
-    UpdateRecord, Urgency, Verdict,
+    Leaning, LedgerRow, Override, Quote, Reason, Stance, StepId, StepOutcome, StepStatus,
+    ToolError, UpdateRecord, Urgency, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -361,6 +361,9 @@ pub struct Report {
     pub techniques: Vec<Technique>,
     /// The records that cleared it.
     pub exonerations: Vec<Exoneration>,
+    /// The subjects of the alert, and by which record each is covered.
+    #[serde(default)]
+    pub ledger: Vec<LedgerRow>,
     /// What it cost.
     pub cost: Cost,
     /// Who thought.

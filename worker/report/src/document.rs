@@ -8,6 +8,7 @@ mod assessment;
 mod changed;
 mod facts;
 mod head;
+mod ledger;
 mod others;
 mod plan;
 mod reasons;
@@ -72,6 +73,8 @@ pub(crate) enum Part {
     WouldDecide,
     /// Verdict and severity with their reasons.
     Assessment,
+    /// Which record covers which subject.
+    Ledger,
     /// What to do after that.
     Later,
     /// Findings beyond the first ones.
@@ -137,6 +140,7 @@ pub(crate) fn document(report: &Report, reader: Reader) -> Document {
         Some(reasons::against(report, language)),
         reasons::would_decide(report, language),
         Some(assessment::section(report, language)),
+        ledger::section(report, language),
         vendor::section(report, language),
         later,
         reasons::further(report, language),

@@ -235,6 +235,11 @@ pub(crate) fn benign() -> Report {
             "ref": "SCAN-7", "statement": "203.0.113.50 is the scanner of the security team, allowed until December.",
             "detection_wrong": false, "evidence": "E2",
         }],
+        "ledger": [{
+            "subject_type": "ip", "subject": "203.0.113.50", "role": "actor", "required": true, "missing": null,
+            "covered_by": { "kind": "authorised_scanner", "ref": "SCAN-7", "approved_by": "maria@example.com",
+                            "until": "2026-12-31T00:00:00Z", "evidence": "E2" },
+        }],
         "coverage": { "read": 2, "wanted": 2, "missing": [] },
         "indicators": [{ "type": "ip", "value": "203.0.113.50", "role": "actor" }],
         "techniques": [], "evidence": [evidence("E2", "authorised_scanners", json!({ "indicator": "203.0.113.50" }), Some(1),
@@ -259,6 +264,13 @@ pub(crate) fn overridden() -> Report {
         "findings": [finding("The user agent is the one that ci-deploy always sends.", "against",
             vec![quote("E4", "aws-cli/2.15", "/rows/0/user_agent")])],
         "gaps": ["The identity register was not configured"],
+        "ledger": [{
+            "subject_type": "principal", "subject": "ci-deploy", "role": "actor", "required": true, "missing": null,
+            "covered_by": { "kind": "identity", "ref": "ci-deploy", "approved_by": "grace", "until": null, "evidence": null },
+        }, {
+            "subject_type": "ip", "subject": "198.51.100.23", "role": "actor", "required": true, "covered_by": null,
+            "missing": "Whether this was allowed: 198.51.100.23",
+        }],
         "would_decide": ["An approved change for ci-deploy that covers that night", "The address it usually comes from"],
         "actions": [], "insights": [], "updates": [], "manipulation": true, "analyst": "model",
         "models": ["openai/gpt-x", "openai/gpt-x-mini"], "prompts": "1a2b3c4d5e6f7081", "source": "model",

@@ -35,7 +35,7 @@ mod tests {
     use crate::fixture;
 
     /// The keys of design.md §6, in its order.
-    const KEYS: [&str; 32] = [
+    const KEYS: [&str; 33] = [
         "schema",
         "case_id",
         "revision",
@@ -60,6 +60,7 @@ mod tests {
         "indicators",
         "techniques",
         "exonerations",
+        "ledger",
         "cost",
         "analyst",
         "models",

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use nightshift_alert::{Alert, Flag, Indicator, Role};
 use nightshift_engine::{
-    Conclusion, Evidence, EvidenceId, Finding, PlanUpdate, Prose, State, StepDraft, StepId,
-    StepView, ToolSpec, UpdateRecord,
+    Conclusion, Evidence, EvidenceId, Exoneration, Extent, Finding, PlanUpdate, Prose, Scope,
+    State, StepDraft, StepId, StepView, ToolSpec, UpdateRecord,
 };
 use serde_json::Value;
 
@@ -65,7 +65,8 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         insights: prose.lines(&state.insights),
         updates: updates(state, &prose),
         techniques: conclusion.techniques,
-        exonerations: conclusion.exonerations,
+        exonerations: conclusion.exonerations.into_iter().map(as_shown).collect(),
+        ledger: conclusion.ledger,
         cost: state.spent,
         analyst: opened.analyst,
         models: state.models.clone(),
@@ -297,6 +298,15 @@ fn signals(state: &State) -> Vec<Signal> {
     }
     found.truncate(MOST_SIGNALS);
     found
+}
+
+/// A record as reports have it: where it holds and what it lists stands in the ledger.
+fn as_shown(record: Exoneration) -> Exoneration {
+    Exoneration {
+        scope: Scope::default(),
+        extent: Extent::default(),
+        ..record
+    }
 }
 
 /// The alert's own values, and those that findings or exonerations speak of.

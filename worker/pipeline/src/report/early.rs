@@ -78,6 +78,7 @@ pub fn early_report(alert: &Alert, early: Early) -> Report {
             .collect(),
         techniques: Vec::new(),
         exonerations: Vec::new(),
+        ledger: Vec::new(),
         cost: Cost::default(),
         analyst: AnalystKind::Model,
         models: Vec::new(),

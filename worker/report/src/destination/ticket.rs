@@ -38,6 +38,7 @@ pub(super) const fn is_pressing(section: &Section) -> bool {
             | Part::Against
             | Part::WouldDecide
             | Part::Assessment
+            | Part::Ledger
     )
 }
 

@@ -10,11 +10,12 @@ use crate::Language;
 use crate::document::{Document, Part, Reader, document};
 
 /// What is never in the message itself.
-const BELOW: [Part; 10] = [
+const BELOW: [Part; 11] = [
     Part::Later,
     Part::Details,
     Part::Vendor,
     Part::Assessment,
+    Part::Ledger,
     Part::Further,
     Part::Unverified,
     Part::Timeline,

@@ -1,0 +1,52 @@
+//! What clears the alert: each subject with the record that covers it, or with what is missing.
+
+use nightshift_engine::LedgerRow;
+use nightshift_pipeline::Report;
+
+use super::{Block, Part, Section, more};
+use crate::Language;
+use crate::line::Line;
+
+/// Most subjects.
+const MOST: usize = 20;
+
+/// The required subjects, where a record covers one of them: an alert of which nothing is on record has nothing to show.
+pub(super) fn section(report: &Report, language: Language) -> Option<Section> {
+    let required = || report.ledger.iter().filter(|row| row.required);
+    required().find(|row| row.covered_by.is_some())?;
+    let rows = required().take(MOST);
+    let blocks = rows
+        .map(|row| Block::Item(told(row, language)))
+        .chain(more(language, MOST, required().count()))
+        .collect();
+    Some(Section {
+        part: Part::Ledger,
+        title: language.of("What clears it", "無害とする根拠"),
+        heading: language.of("What clears it", "無害とする根拠"),
+        blocks,
+    })
+}
+
+/// `ci-deploy (principal): identity R-7, approved by grace, until 2026-12-31 [E4]`, or `…: NOT COVERED`.
+fn told(row: &LedgerRow, language: Language) -> Line {
+    let line = Line::default()
+        .foreign(&row.subject, 120)
+        .say(" (")
+        .name(&row.subject_type.replace('_', " "))
+        .say(")");
+    let Some(record) = &row.covered_by else {
+        return line.say(language.of(": NOT COVERED", ": 【記録なし】"));
+    };
+    let line = line
+        .say(": ")
+        .name(&record.kind.replace('_', " "))
+        .say(" ")
+        .name(&record.reference)
+        .say(language.of(", approved by ", "、承認 "))
+        .name(&record.approved_by);
+    let line = match record.until {
+        Some(until) => line.say(language.of(", until ", "、期限 ")).at(until),
+        None => line,
+    };
+    line.cite(record.evidence)
+}
