@@ -1,50 +1,160 @@
-//! What makes a row of a register clear an alert: somebody approved it, it says what it covers, and it ends.
+//! The columns that all registers share: what a row is about, where and when it holds, who approved it, what it covers.
 //!
-//! A row without one of the three is shown to the analyst and clears nothing. Whether an exoneration concerns the alert at
-//! hand (subject, type, time) is the engine's check, not ours.
+//! A row clears its subject only where somebody approved it, it names finding types, it ends, it is in force, and its kind
+//! fits that of the value. It then makes an exoneration, which says what the row says: whether that concerns the alert at
+//! hand (account, place, time, type, what else acted) is the policy's to decide, not ours.
+
+mod doubts;
+mod extent;
+
+pub(crate) use doubts::contradictions;
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::Exoneration;
-use serde::Serialize;
+use ipnet::IpNet;
+use nightshift_alert::{IndicatorKind, PrincipalKind};
+use nightshift_engine::{Exoneration, Extent, Listed, Scope};
+use serde_json::{Map, Value, json};
 
 use crate::arguments::Subject;
+use crate::canonical::{self, Named, may_be_one_account};
 use crate::moment::Edge;
+use crate::pattern::Pattern;
 use crate::register::Fields;
+use crate::row_kind::{RowKind, is_plain};
+use crate::status::{Of, Status};
 
-/// The part of a row that says what it allows.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+/// The columns, as all registers may call them.
+pub(crate) const COLUMNS: &[&str] = &[
+    "kind",
+    "subject",
+    "account",
+    "partition",
+    "region",
+    "zone",
+    "cluster",
+    "status",
+    "approved_by",
+    "valid_from",
+    "valid_until",
+    "expected_findings",
+    "keys",
+    "persons",
+    "networks",
+    "targets",
+    "addresses",
+    "calls",
+    "processes",
+    "hashes",
+];
+
+/// How the rows of one register are read.
+#[derive(Debug)]
+pub(crate) struct Form {
+    /// The kind of exoneration that they make.
+    pub(crate) exoneration: &'static str,
+    /// What a bare name means where the row has no kind.
+    pub(crate) bare: &'static [IndicatorKind],
+    /// The same of a name that could be a domain.
+    pub(crate) dotted: &'static [IndicatorKind],
+    /// What the register is asked for.
+    pub(crate) asked: &'static [IndicatorKind],
+    /// What this register calls shared columns in its answers.
+    pub(crate) names: &'static [(&'static str, &'static str)],
+    pub(crate) status: Of,
+}
+
+/// The shared columns of a row.
+#[derive(Debug)]
 pub(crate) struct Approval {
+    form: &'static Form,
+    /// What it is about, as it was written.
+    pub(crate) subjects: Vec<String>,
+    /// That, and its other names.
+    pub(crate) entries: Vec<Pattern>,
+    pub(crate) kind: Option<String>,
+    row_kind: RowKind,
+    accounts: Vec<String>,
+    place: Scope,
+    pub(crate) status: Option<String>,
+    pub(crate) state: Status,
     /// Globs over finding types.
     pub(crate) expected_findings: Vec<String>,
     pub(crate) approved_by: Option<String>,
     pub(crate) valid_from: Option<DateTime<Utc>>,
     pub(crate) valid_until: Option<DateTime<Utc>>,
+    pub(crate) extent: Extent,
+    /// The networks among `networks`.
+    pub(crate) networks: Vec<IpNet>,
+    /// The networks among `addresses`.
+    pub(crate) addresses: Vec<IpNet>,
 }
 
-/// What an exoneration says beside its approval.
+/// What an exoneration says beside the shared columns.
 pub(crate) struct Record<'a> {
-    pub(crate) kind: &'a str,
     pub(crate) reference: &'a str,
     pub(crate) statement: String,
     pub(crate) detection_wrong: bool,
 }
 
+/// How a row stands for a value that bears its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fit {
+    /// It has the name, and its kind is not known: the row is shown and clears nothing.
+    Name,
+    /// It is what the row is about.
+    Whole,
+}
+
 impl Approval {
-    /// Reads the columns; `from` and `until` name the window's.
+    /// Reads the columns.
     ///
     /// # Errors
     ///
     /// What is wrong with one of them.
-    pub(crate) fn read(fields: &Fields<'_>, from: &str, until: &str) -> Result<Self, String> {
+    pub(crate) fn read(fields: &Fields<'_>, form: &'static Form) -> Result<Self, String> {
+        for column in COLUMNS {
+            fields.one_name_of(column)?;
+        }
+        fields.needed("subject")?;
+        let subjects = fields.list("subject");
+        let entries = entries(&subjects, fields.name_of("subject"))?;
+        let is_google = subjects
+            .iter()
+            .any(|text| text.starts_with("//") || text.contains(".gserviceaccount.com"));
+        let accounts = fields.list("account");
+        let (kind, status) = (fields.text("kind"), fields.text("status"));
+        let (extent, networks, addresses) = extent::read(fields)?;
         let approval = Self {
-            expected_findings: fields.list("expected_findings"),
+            form,
+            row_kind: RowKind::parse(kind.as_deref()).among(form.asked),
+            state: Status::parse(status.as_deref(), form.status),
+            subjects,
+            entries,
+            kind,
+            accounts: accounts
+                .iter()
+                .map(|text| canonical::account(text, is_google))
+                .collect(),
+            place: Scope {
+                account: None,
+                partition: fields.text("partition"),
+                region: fields.text("region"),
+                zone: fields.text("zone"),
+                cluster: fields.text("cluster"),
+            },
+            status,
+            expected_findings: finding_types(&fields.list("expected_findings")),
             approved_by: fields.text("approved_by"),
-            valid_from: fields.time(from, Edge::Start)?,
-            valid_until: fields.time(until, Edge::End)?,
+            valid_from: fields.time("valid_from", Edge::Start)?,
+            valid_until: fields.time("valid_until", Edge::End)?,
+            extent,
+            networks,
+            addresses,
         };
         if let (Some(start), Some(end)) = (approval.valid_from, approval.valid_until)
             && end < start
         {
+            let (from, until) = (fields.name_of("valid_from"), fields.name_of("valid_until"));
             return Err(format!("`{until}` is before `{from}`"));
         }
         for glob in &approval.expected_findings {
@@ -57,28 +167,106 @@ impl Approval {
         Ok(approval)
     }
 
-    /// Why a row that means to allow something allows nothing.
-    pub(crate) fn doubts(&self, until: &str) -> Vec<String> {
-        let mut missing = Vec::new();
-        if !self.expected_findings.is_empty() {
-            if self.approved_by.is_none() {
-                missing.push("approved_by");
-            }
-            if self.valid_until.is_none() {
-                missing.push(until);
-            }
+    /// What it is about, as text.
+    pub(crate) fn subject(&self) -> String {
+        self.subjects.join("; ")
+    }
+
+    /// The entries that name the value, where the row's kind does not speak against it.
+    pub(crate) fn find(&self, subject: &Subject) -> Option<(Vec<&Pattern>, Fit)> {
+        let mut found: Vec<(&Pattern, Fit)> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.matches(subject) && self.may_be_of_account(entry, subject))
+            .filter_map(|entry| Some((entry, self.fit(entry, subject)?)))
+            .collect();
+        let best = found.iter().map(|(_, fit)| *fit).max()?;
+        found.retain(|(_, fit)| *fit == best);
+        Some((found.into_iter().map(|(entry, _)| entry).collect(), best))
+    }
+
+    /// Whether a value that tells its account may be of one of the row's.
+    fn may_be_of_account(&self, entry: &Pattern, subject: &Subject) -> bool {
+        let own = entry.named().and_then(|named| named.account.as_ref());
+        let Some(told) = subject.named.account.as_deref().filter(|_| own.is_none()) else {
+            return true;
+        };
+        let is_it = |account: &String| account == "*" || may_be_one_account(account, told);
+        self.accounts.is_empty() || self.accounts.iter().any(is_it)
+    }
+
+    fn fit(&self, entry: &Pattern, subject: &Subject) -> Option<Fit> {
+        use IndicatorKind::{Container, Domain, Email, Function, Image, Principal};
+        let thing = subject.thing();
+        let is_one_of = |kinds: &[IndicatorKind]| kinds.contains(&thing);
+        let is_whole_name = entry.named().is_some_and(|named| named.is_whole);
+        let of_form = match entry.kind() {
+            // An address of mail names a principal, too.
+            Some(Email | Principal) => Some(is_one_of(&[Email, Principal])),
+            Some(Domain) => Some(is_one_of(self.form.dotted) || thing == Domain),
+            Some(kind) => Some(thing == kind),
+            None => None,
+        };
+        if is_whole_name && of_form == Some(false) {
+            return None;
         }
-        missing
-            .into_iter()
-            .map(|column| format!("expects findings, but clears none: `{column}` is empty"))
-            .collect()
+        let fits = match (self.row_kind, of_form) {
+            (RowKind::Of { kinds, .. }, _) => is_one_of(kinds),
+            (_, Some(fits)) => fits,
+            (_, None) => is_one_of(self.form.bare),
+        };
+        let of_row = match self.row_kind {
+            RowKind::Of { principal, .. } => principal,
+            RowKind::Empty | RowKind::Unknown => None,
+        };
+        let told = fits_principal(of_row, entry, subject);
+        match (fits && told, self.row_kind) {
+            (true, RowKind::Unknown) => Some(Fit::Name),
+            (true, _) => Some(Fit::Whole),
+            // Whose names anybody may choose are shown with what is called so.
+            (false, RowKind::Empty)
+                if of_form.is_none() && is_one_of(&[Container, Function, Image]) =>
+            {
+                Some(Fit::Name)
+            }
+            (false, _) => None,
+        }
     }
 
     /// Whether it clears anything at all.
     pub(crate) fn clears(&self) -> bool {
-        self.approved_by.is_some()
-            && self.valid_until.is_some()
-            && !self.expected_findings.is_empty()
+        self.why_not().is_none()
+    }
+
+    /// Why it clears nothing, where it does not.
+    pub(crate) fn why_not(&self) -> Option<&'static str> {
+        let approver = self.approved_by.as_deref();
+        Some(match self.state {
+            _ if self.expected_findings.is_empty() => "it expects no findings",
+            _ if approver.is_none_or(doubts::names_nobody) => "nobody approved it",
+            _ if self.valid_until.is_none() => "it has no end",
+            Status::Ended | Status::NotInForce => "it is not in force",
+            Status::Unknown => "its status is not known",
+            Status::InForce if self.row_kind == RowKind::Unknown => "its kind is not known",
+            Status::InForce => return None,
+        })
+    }
+
+    /// Whether it is about something that is no more, in an account of this other row.
+    pub(crate) fn ends(&self, other: &Self) -> bool {
+        let (own, others) = (self.all_accounts(), other.all_accounts());
+        let is_open = |accounts: &[&str]| accounts.is_empty() || accounts.contains(&"*");
+        let of_one_account =
+            is_open(&own) || is_open(&others) || own.iter().any(|it| others.contains(it));
+        self.state == Status::Ended && of_one_account
+    }
+
+    /// The accounts that its column and its whole names tell.
+    fn all_accounts(&self) -> Vec<&str> {
+        let named = self.entries.iter().filter_map(Pattern::named);
+        let own = named.filter_map(|named| named.account.as_deref());
+        let column = self.accounts.iter().map(String::as_str);
+        column.chain(own).collect()
     }
 
     /// Whether it holds over the whole window.
@@ -89,24 +277,190 @@ impl Approval {
         })
     }
 
-    /// The exoneration that the row makes for `subject`; nothing where it is not approved, covers nothing, or never ends.
-    pub(crate) fn exoneration(&self, subject: &Subject, record: Record<'_>) -> Option<Exoneration> {
-        let approved_by = self.approved_by.clone()?;
-        let until = self.valid_until?;
-        (!self.expected_findings.is_empty()).then(|| Exoneration {
-            kind: record.kind.to_owned(),
-            subject_type: subject.kind,
-            subject: subject.value.clone(),
-            from: self.valid_from,
-            until: Some(until),
-            covers: self.expected_findings.clone(),
-            approved_by,
-            reference: record.reference.to_owned(),
-            statement: record.statement,
-            detection_wrong: record.detection_wrong,
-            scope: nightshift_engine::Scope::default(),
-            extent: nightshift_engine::Extent::default(),
-            evidence: None,
-        })
+    /// The exonerations that the row makes for a value that these entries name, one for each of its accounts.
+    pub(crate) fn exonerations(
+        &self,
+        subject: &Subject,
+        entries: &[&Pattern],
+        record: &Record<'_>,
+    ) -> Vec<Exoneration> {
+        let (Some(approved_by), true) = (&self.approved_by, self.clears()) else {
+            return Vec::new();
+        };
+        self.scopes(entries)
+            .into_iter()
+            .map(|scope| Exoneration {
+                kind: self.form.exoneration.to_owned(),
+                subject_type: subject.kind,
+                subject: subject.value.clone(),
+                from: self.valid_from,
+                until: self.valid_until,
+                covers: self.expected_findings.clone(),
+                approved_by: approved_by.clone(),
+                reference: record.reference.to_owned(),
+                statement: record.statement.clone(),
+                detection_wrong: record.detection_wrong,
+                scope,
+                extent: self.extent.clone(),
+                evidence: None,
+            })
+            .collect()
+    }
+
+    /// Where the row holds. A whole name tells its own account and place, which are the narrower ones; a service account
+    /// may act in other projects than its own.
+    fn scopes(&self, entries: &[&Pattern]) -> Vec<Scope> {
+        let mut scopes: Vec<Scope> = Vec::new();
+        for named in entries.iter().map(|entry| entry.named()) {
+            let own = |part: fn(&Named) -> Option<String>| named.and_then(part);
+            let may_act_elsewhere =
+                named.is_some_and(Named::is_address) && !self.accounts.is_empty();
+            let accounts = match own(|named| named.account.clone()) {
+                Some(account) if !may_act_elsewhere => vec![account],
+                _ => self.accounts.clone(),
+            };
+            let place = Scope {
+                account: None,
+                region: own(|named| named.region.clone()).or(self.place.region.clone()),
+                zone: own(|named| named.zone.clone()).or(self.place.zone.clone()),
+                ..self.place.clone()
+            };
+            scopes.extend(accounts.into_iter().map(|account| Scope {
+                account: Some(account),
+                ..place.clone()
+            }));
+            scopes.push(place);
+        }
+        if scopes.iter().any(|scope| scope.account.is_some()) {
+            scopes.retain(|scope| scope.account.is_some());
+        }
+        let mut distinct: Vec<Scope> = Vec::new();
+        for scope in scopes {
+            if !distinct.contains(&scope) {
+                distinct.push(scope);
+            }
+        }
+        distinct
+    }
+
+    /// The columns as an answer shows them, under the names of the register.
+    pub(crate) fn row(&self) -> Map<String, Value> {
+        let mut row = Map::new();
+        let mut put = |column: &'static str, value: Value, is_always: bool| {
+            if is_always || !value.is_null() {
+                row.insert(self.shown(column).to_owned(), value);
+            }
+        };
+        put("subject", self.subject().into(), true);
+        put("kind", self.kind.clone().into(), true);
+        let account = (!self.accounts.is_empty()).then(|| self.accounts.join("; "));
+        put("account", account.into(), true);
+        let Scope {
+            partition,
+            region,
+            zone,
+            cluster,
+            ..
+        } = self.place.clone();
+        put("partition", partition.into(), false);
+        put("region", region.into(), false);
+        put("zone", zone.into(), false);
+        put("cluster", cluster.into(), false);
+        let status = self.status.as_deref().map(shown_status);
+        put("status", status.into(), true);
+        put("approved_by", self.approved_by.clone().into(), true);
+        put("valid_from", json!(self.valid_from), true);
+        put("valid_until", json!(self.valid_until), true);
+        put("expected_findings", json!(self.expected_findings), true);
+        let lists = [
+            ("keys", &self.extent.keys),
+            ("persons", &self.extent.persons),
+            ("networks", &self.extent.networks),
+            ("targets", &self.extent.targets),
+            ("addresses", &self.extent.addresses),
+            ("calls", &self.extent.calls),
+            ("processes", &self.extent.processes),
+            ("hashes", &self.extent.hashes),
+        ];
+        for (column, listed) in lists {
+            let shown = self.shown(column);
+            let is_usual = self.form.names.iter().any(|(of, _)| *of == column);
+            let (name, value) = match listed {
+                Listed::These(values) => (shown, json!(values)),
+                Listed::Any => (column, json!("any")),
+                Listed::None if is_usual => (shown, json!([])),
+                Listed::None => continue,
+            };
+            row.insert(name.to_owned(), value);
+        }
+        let why_not = self
+            .why_not()
+            .filter(|_| !self.expected_findings.is_empty());
+        if let Some(why_not) = why_not {
+            row.insert("clears_nothing".to_owned(), why_not.into());
+        }
+        row
+    }
+
+    fn shown(&self, column: &'static str) -> &'static str {
+        let mut names = self.form.names.iter();
+        names
+            .find(|(of, _)| *of == column)
+            .map_or(column, |(_, name)| name)
     }
 }
+
+/// Whether what the alert tells of a principal is what an entry means, in a row about such principals. A user, a role and
+/// somebody of a cluster may have one name.
+pub(crate) fn fits_principal(
+    of_row: Option<PrincipalKind>,
+    entry: &Pattern,
+    subject: &Subject,
+) -> bool {
+    let named = entry.named();
+    let of_form = named.and_then(|named| named.principal);
+    let is_plain = named.is_some_and(|named| is_plain(&named.text));
+    let is_named = of_row.or(of_form).is_some() || !is_plain;
+    subject.principals.iter().all(|told| {
+        let is_it = |wanted: Option<PrincipalKind>| wanted.is_none_or(|it| it == *told);
+        is_it(of_row) && is_it(of_form) && (*told != PrincipalKind::Other || is_named)
+    })
+}
+
+fn shown_status(text: &str) -> String {
+    text.to_ascii_lowercase().replace([' ', '-'], "_")
+}
+
+/// What a cell names.
+pub(crate) fn entries(texts: &[String], column: &str) -> Result<Vec<Pattern>, String> {
+    texts
+        .iter()
+        .map(|text| Pattern::parse(text).map_err(|error| format!("`{column}` {error}")))
+        .collect()
+}
+
+/// Globs over finding types, which some part by commas. A comma within braces is part of a glob.
+fn finding_types(cells: &[String]) -> Vec<String> {
+    let mut types = Vec::new();
+    for cell in cells {
+        let (mut depth, mut one) = (0_usize, String::new());
+        for letter in cell.chars() {
+            match letter {
+                '{' => depth += 1,
+                '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if letter == ',' && depth == 0 {
+                types.push(std::mem::take(&mut one));
+            } else {
+                one.push(letter);
+            }
+        }
+        types.push(one);
+    }
+    let trimmed = types.iter().map(|text| text.trim().to_owned());
+    trimmed.filter(|text| !text.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,10 +6,11 @@
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, PrincipalKind, Role};
 use nightshift_engine::{Argument, ArgumentKind, ToolError};
 use serde_json::{Map, Value};
 
+use crate::canonical::Named;
 use crate::moment::{self, Edge, Range};
 
 /// The arguments of one call.
@@ -26,26 +27,51 @@ pub(crate) struct Subject {
     pub(crate) value: String,
     /// The address, where it is one.
     pub(crate) ip: Option<IpAddr>,
-    /// In small letters of ASCII, for other letters that are folded make two names one. A domain has no dots at its end;
-    /// of a name of IAM they are part.
-    pub(crate) name: String,
+    /// What it names, as rows are compared with it.
+    pub(crate) named: Named,
+    /// What kinds of principal the alert says that it is.
+    pub(crate) principals: Vec<PrincipalKind>,
 }
 
 impl Subject {
     pub(crate) fn new(kind: IndicatorKind, value: impl Into<String>) -> Self {
         let value = value.into();
-        let name = match kind {
-            IndicatorKind::Domain => value.trim_end_matches('.'),
-            _ => value.as_str(),
-        };
+        let named = Named::from_value(kind, &value);
         Self {
             kind,
             ip: match kind {
                 IndicatorKind::Ip => value.parse().ok(),
                 _ => None,
             },
-            name: name.to_ascii_lowercase(),
+            principals: named.principal.into_iter().collect(),
+            named,
             value,
+        }
+    }
+
+    /// A value of this alert, with what the feed told of it.
+    pub(crate) fn of_alert(kind: IndicatorKind, value: &str, alert: &Alert) -> Self {
+        let mut subject = Self::new(kind, value);
+        let told = alert
+            .principals
+            .iter()
+            .filter(|principal| kind == IndicatorKind::Principal && principal.name == value);
+        let mut sessions = Vec::new();
+        for principal in told {
+            subject.principals.push(principal.kind);
+            sessions.push(principal.session());
+        }
+        if let (None, [Some(session)]) = (&subject.named.session, &sessions[..]) {
+            subject.named.session = Some(session.to_ascii_lowercase());
+        }
+        subject
+    }
+
+    /// What it is, by its form where it is a whole name.
+    pub(crate) fn thing(&self) -> IndicatorKind {
+        match self.kind {
+            IndicatorKind::Arn => self.named.kind.unwrap_or(self.kind),
+            kind => kind,
         }
     }
 }
@@ -91,7 +117,8 @@ impl Arguments<'_> {
             .iter()
             .find(|indicator| types.contains(&indicator.kind) && indicator.value == text);
         if let Some(indicator) = known {
-            return Ok(Some(Subject::new(indicator.kind, &indicator.value)));
+            let (kind, value) = (indicator.kind, indicator.value.as_str());
+            return Ok(Some(Subject::of_alert(kind, value, self.alert)));
         }
         // A value that the alert types otherwise is not retyped by a guess: `maria.lopez` is no domain.
         let typed = self
@@ -104,7 +131,7 @@ impl Arguments<'_> {
             .filter(|kind| !typed || has_shape(**kind))
             .find_map(|kind| {
                 Indicator::parse(*kind, text, Role::Related)
-                    .map(|parsed| Subject::new(parsed.kind, parsed.value))
+                    .map(|parsed| Subject::of_alert(parsed.kind, &parsed.value, self.alert))
             })
             .map(Some)
             .ok_or_else(|| Self::refused(name, format!("{text:?} is no {}", words(types))))

@@ -3,22 +3,22 @@
 //! An asset that is known to set off a detection (`expected_findings`, approved, with an end) clears it. Only an id or an
 //! address does: names are not unique, so a row found by its name is shown and clears nothing.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use ipnet::IpNet;
-use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
-use nightshift_engine::{CallContext, Exoneration, ToolError, ToolOutput, ToolSpec, Trust};
+use nightshift_alert::{Indicator, IndicatorKind, Role};
+use nightshift_engine::{CallContext, Exoneration, Listed, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::approval::{self, Approval};
+use crate::approval::{self, Approval, Fit, Form};
 use crate::arguments::{self, Arguments, Subject};
+use crate::canonical::Named;
 use crate::content::Content;
-use crate::pattern::network;
-use crate::register::{Fields, Record, Register, RegisterReport, Table};
+use crate::pattern::Pattern;
+use crate::register::{Columns, Fields, Problem, Record, Register, RegisterReport, Table};
+use crate::status::Of;
 use crate::tool::{Tool, spec};
 
 const TYPES: [IndicatorKind; 9] = [
@@ -46,29 +46,37 @@ pub struct Config {
     pub path: Content,
 }
 
+const FORM: Form = Form {
+    exoneration: "asset",
+    bare: &[
+        IndicatorKind::Instance,
+        IndicatorKind::Bucket,
+        IndicatorKind::Cluster,
+        IndicatorKind::Database,
+    ],
+    dotted: &[IndicatorKind::Domain, IndicatorKind::Bucket],
+    asked: &TYPES,
+    names: &[
+        ("subject", "id"),
+        ("kind", "type"),
+        ("addresses", "addresses"),
+    ],
+    status: Of::Standing,
+};
+
 #[derive(Debug, Serialize)]
 struct Asset {
-    id: String,
     name: Option<String>,
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    account: Option<String>,
     owner: Option<String>,
     environment: Option<String>,
     internet_facing: Option<bool>,
     role: Option<String>,
     data: Option<String>,
-    addresses: Vec<String>,
     purpose: Option<String>,
-    #[serde(flatten)]
-    approval: Approval,
     detection_wrong: bool,
     more: Map<String, Value>,
     #[serde(skip)]
-    nets: Vec<IpNet>,
-    /// The address that is its id, if one is.
-    #[serde(skip)]
-    id_address: Option<IpAddr>,
+    approval: Approval,
 }
 
 /// By what a row was found.
@@ -80,151 +88,124 @@ enum MatchedBy {
     Name,
 }
 
+/// A row that was found.
+struct Found<'a> {
+    asset: &'a Asset,
+    by: MatchedBy,
+    /// The entries that name the value; none where the row may not clear it.
+    entries: Vec<&'a Pattern>,
+}
+
 impl Record for Asset {
-    const COLUMNS: &'static [&'static str] = &[
-        "id",
-        "name",
-        "type",
-        "account",
-        "owner",
-        "environment",
-        "internet_facing",
-        "role",
-        "data",
-        "addresses",
-        "purpose",
-        "expected_findings",
-        "approved_by",
-        "valid_from",
-        "valid_until",
-        "detection_wrong",
-    ];
-    const REQUIRED: &'static [&'static str] = &["id"];
+    const COLUMNS: Columns = Columns {
+        own: &[
+            "name",
+            "owner",
+            "environment",
+            "internet_facing",
+            "role",
+            "data",
+            "purpose",
+            "detection_wrong",
+        ],
+        shared: approval::COLUMNS,
+        aliases: &[("id", "subject"), ("type", "kind")],
+    };
+    const REQUIRED: &'static [&'static str] = &["subject"];
 
     fn read(fields: &Fields<'_>) -> Result<Self, String> {
-        let addresses = fields.list("addresses");
-        let nets: Vec<IpNet> = addresses.iter().filter_map(|text| network(text)).collect();
-        if let Some(wide) = nets.iter().find(|net| net.prefix_len() < 8) {
-            return Err(format!("`addresses` has {wide}, which is no asset"));
-        }
-        let id = fields.needed("id")?;
         Ok(Self {
-            id_address: id.parse().ok(),
-            id,
             name: fields.text("name"),
-            kind: fields.text("type"),
-            account: fields.text("account"),
             owner: fields.text("owner"),
             environment: fields.text("environment"),
             internet_facing: fields.flag("internet_facing")?,
             role: fields.text("role"),
             data: fields.text("data"),
-            addresses,
             purpose: fields.text("purpose"),
-            approval: Approval::read(fields, "valid_from", "valid_until")?,
             detection_wrong: fields.flag("detection_wrong")?.unwrap_or(false),
             more: fields.more(),
-            nets,
+            approval: Approval::read(fields, &FORM)?,
         })
     }
 
     fn doubts(&self) -> Vec<String> {
         self.approval.doubts("valid_until")
     }
+
+    fn conflicts(rows: &[(u64, Self)]) -> Vec<Problem> {
+        approval::contradictions(rows.iter().map(|(line, row)| (*line, &row.approval)))
+    }
 }
 
 impl Asset {
-    fn matches(&self, subject: &Subject) -> Option<MatchedBy> {
-        if let Some(ip) = subject.ip {
-            let holds = self.nets.iter().any(|net| net.contains(&ip));
-            let is_id = self.id_address == Some(ip);
-            return (holds || is_id).then_some(MatchedBy::Address);
-        }
-        let same = |text: &str| text.eq_ignore_ascii_case(&subject.value);
-        if same(&self.id) || self.is_arn(&subject.value) {
-            return Some(MatchedBy::Id);
-        }
-        if subject.kind == IndicatorKind::Domain && self.addresses.iter().any(|text| same(text)) {
-            return Some(MatchedBy::Address);
-        }
-        self.name
-            .as_deref()
-            .is_some_and(same)
-            .then_some(MatchedBy::Name)
-    }
-
-    /// Whether an ARN or a full resource name is that of this asset, and tells no other account.
-    fn is_arn(&self, name: &str) -> bool {
-        let told = if name.starts_with("arn:") {
-            self.account_of_arn(name)
-        } else {
-            self.project_of_name(name)
+    fn find(&self, subject: &Subject) -> Option<Found<'_>> {
+        let found = |by, entries| {
+            Some(Found {
+                asset: self,
+                by,
+                entries,
+            })
         };
-        match (told, self.account.as_deref()) {
-            (None, _) => false,
-            // Buckets have no account: arn:aws:s3:::name.
-            (Some(""), _) | (_, None) => true,
-            (Some(told), Some(account)) => told == account,
+        let entries = &self.approval.entries;
+        if let Some((entries, fit)) = self.approval.find(subject) {
+            let by = match subject.ip {
+                Some(_) => MatchedBy::Address,
+                None => MatchedBy::Id,
+            };
+            return match fit {
+                Fit::Whole => found(by, entries),
+                Fit::Name => found(by, Vec::new()),
+            };
+        }
+        if self.has_address(subject) {
+            return found(MatchedBy::Address, entries.iter().collect());
+        }
+        let name = self.name.as_deref()?;
+        match name.eq_ignore_ascii_case(&subject.value) {
+            true => found(MatchedBy::Name, Vec::new()),
+            false => None,
         }
     }
 
-    /// The account of an ARN that names this asset. Who takes on a role names the session, and who writes an object its key:
-    /// what ends in an id by such a name is no asset.
-    fn account_of_arn<'a>(&self, arn: &'a str) -> Option<&'a str> {
-        let mut parts = arn.splitn(6, ':').skip(2);
-        let (service, _region, account, resource) =
-            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        if matches!(service, "sts" | "iam") {
-            return None;
-        }
-        let behind_its_type = || {
-            let kind = resource.strip_suffix(self.id.as_str())?;
-            kind.strip_suffix(['/', ':'])
-                .filter(|kind| !kind.is_empty() && !kind.contains(['/', ':']))
-        };
-        let is_it = resource == self.id || (service != "s3" && behind_its_type().is_some());
-        is_it.then_some(account)
-    }
-
-    /// The project of a full resource name of Google Cloud that names this asset; empty where it has none.
-    fn project_of_name<'a>(&self, name: &'a str) -> Option<&'a str> {
-        let (service, path) = name.strip_prefix("//")?.split_once('/')?;
-        let segments: Vec<&str> = path.split('/').collect();
-        let project = match segments.as_slice() {
-            ["projects", project, ..] => *project,
-            _ => "",
-        };
-        let named_by_anybody = service == "iam.googleapis.com"
-            || segments
+    fn has_address(&self, subject: &Subject) -> bool {
+        match (subject.ip, &self.approval.extent.addresses) {
+            (Some(ip), _) => self.approval.addresses.iter().any(|net| net.contains(&ip)),
+            (None, Listed::These(hosts)) if subject.kind == IndicatorKind::Domain => hosts
                 .iter()
-                .any(|part| matches!(*part, "k8s" | "objects"));
-        let is_last = segments.last() == Some(&self.id.as_str());
-        let in_storage = service == "storage.googleapis.com";
-        let is_bucket = matches!(segments.as_slice(), [_] | ["projects", _, "buckets", _]);
-        let is_it = is_last && !named_by_anybody && (!in_storage || is_bucket);
-        // Buckets are of the project `_`, which is none.
-        is_it.then_some(if project == "_" { "" } else { project })
+                .any(|host| Named::from_entry(host).text == subject.named.text),
+            _ => false,
+        }
     }
 
-    fn exoneration(&self, subject: &Subject, by: MatchedBy, alert: &Alert) -> Option<Exoneration> {
-        // Private addresses and ids recur in other accounts.
-        let other_account = match (&self.account, &alert.account) {
-            (Some(ours), Some(theirs)) => ours != theirs,
-            _ => false,
-        };
-        if by == MatchedBy::Name || other_account {
-            return None;
+    fn row(&self, by: MatchedBy) -> Value {
+        let mut row = self.approval.row();
+        if let Value::Object(own) = json!(self) {
+            row.extend(own);
         }
+        row.insert("matched_by".to_owned(), json!(by));
+        Value::Object(row)
+    }
+
+    fn indicators(&self) -> Vec<Indicator> {
+        let Listed::These(addresses) = &self.approval.extent.addresses else {
+            return Vec::new();
+        };
+        let typed = addresses.iter().filter_map(|text| {
+            Indicator::parse(IndicatorKind::Ip, text, Role::Related)
+                .or_else(|| Indicator::parse(IndicatorKind::Domain, text, Role::Related))
+        });
+        typed.collect()
+    }
+
+    fn exonerations(&self, subject: &Subject, entries: &[&Pattern]) -> Vec<Exoneration> {
+        let id = self.approval.subject();
         let purpose = self.purpose.as_deref().unwrap_or("no purpose is told");
-        self.approval.exoneration(
-            subject,
-            approval::Record {
-                kind: "asset",
-                reference: &self.id,
-                statement: format!("{} is the asset {}: {purpose}", subject.value, self.id),
-                detection_wrong: self.detection_wrong && self.purpose.is_some(),
-            },
-        )
+        let record = approval::Record {
+            statement: format!("{} is the asset {id}: {purpose}", subject.value),
+            reference: &id,
+            detection_wrong: self.detection_wrong && self.purpose.is_some(),
+        };
+        self.approval.exonerations(subject, entries, &record)
     }
 }
 
@@ -269,12 +250,11 @@ impl Tool for AssetLookup {
     async fn call(
         &self,
         arguments: Arguments<'_>,
-        context: &CallContext,
+        _context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
         let subject = arguments.indicator("indicator", &TYPES)?;
-        let alert = Arc::clone(&context.alert);
         self.register
-            .search(move |name, table| search(&subject, name, table, &alert))
+            .search(move |name, table| search(&subject, name, table))
             .await
     }
 
@@ -283,25 +263,24 @@ impl Tool for AssetLookup {
     }
 }
 
-fn search(subject: &Subject, name: &str, table: &Table<Asset>, alert: &Alert) -> ToolOutput {
-    let mut assets = Vec::new();
-    let mut exonerations = Vec::new();
-    let mut indicators = Vec::new();
-    for asset in &table.records {
-        let Some(by) = asset.matches(subject) else {
-            continue;
-        };
-        let mut row = json!(asset);
-        if let Some(row) = row.as_object_mut() {
-            row.insert("matched_by".to_owned(), json!(by));
-        }
-        assets.push(row);
-        exonerations.extend(asset.exoneration(subject, by, alert));
-        indicators.extend(asset.addresses.iter().filter_map(|text| {
-            Indicator::parse(IndicatorKind::Ip, text, Role::Related)
-                .or_else(|| Indicator::parse(IndicatorKind::Domain, text, Role::Related))
-        }));
-    }
+fn search(subject: &Subject, name: &str, table: &Table<Asset>) -> ToolOutput {
+    let rows: Vec<Found<'_>> = table
+        .records
+        .iter()
+        .filter_map(|asset| asset.find(subject))
+        .collect();
+    // An address may pass from a machine that is no more to another; an id does not.
+    let is_no_more = |asset: &Asset| {
+        let mut by_id = rows.iter().filter(|row| row.by == MatchedBy::Id);
+        by_id.any(|row| row.asset.approval.ends(&asset.approval))
+    };
+    let exonerations: Vec<Exoneration> = rows
+        .iter()
+        .filter(|row| !is_no_more(row.asset))
+        .flat_map(|row| row.asset.exonerations(subject, &row.entries))
+        .collect();
+    let indicators = rows.iter().flat_map(|row| row.asset.indicators()).collect();
+    let assets: Vec<Value> = rows.iter().map(|row| row.asset.row(row.by)).collect();
     let found = assets.len();
     let mut output = ToolOutput::of(json!({
         "indicator": subject.value,

@@ -9,18 +9,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::approval::{self, Approval};
+use crate::approval::{self, Approval, Fit, Form};
 use crate::arguments::{self, Arguments, Subject};
 use crate::content::Content;
 use crate::pattern::Pattern;
-use crate::register::{Fields, Record, Register, RegisterReport, Table};
+use crate::register::{Columns, Fields, Record, Register, RegisterReport, Table};
+use crate::status::Of;
 use crate::tool::{Tool, spec};
 
-const TYPES: [IndicatorKind; 4] = [
+/// What can scan; strict kinds first.
+const TYPES: [IndicatorKind; 6] = [
     IndicatorKind::Ip,
     IndicatorKind::AccessKey,
+    IndicatorKind::Email,
     IndicatorKind::Domain,
     IndicatorKind::Principal,
+    IndicatorKind::Instance,
 ];
 
 const KIND: &str = "authorised_scanners";
@@ -36,42 +40,40 @@ pub struct Config {
     pub path: Content,
 }
 
+const FORM: Form = Form {
+    exoneration: "authorised_scanner",
+    bare: &[IndicatorKind::Principal, IndicatorKind::Email],
+    dotted: &[IndicatorKind::Domain],
+    asked: &TYPES,
+    names: &[],
+    status: Of::Standing,
+};
+
 #[derive(Debug, Serialize)]
 struct Scanner {
     id: String,
-    subject: String,
     owner: Option<String>,
     purpose: Option<String>,
-    #[serde(flatten)]
-    approval: Approval,
     more: Map<String, Value>,
     #[serde(skip)]
-    pattern: Pattern,
+    approval: Approval,
 }
 
 impl Record for Scanner {
-    const COLUMNS: &'static [&'static str] = &[
-        "id",
-        "subject",
-        "owner",
-        "purpose",
-        "approved_by",
-        "valid_from",
-        "valid_until",
-        "expected_findings",
-    ];
+    const COLUMNS: Columns = Columns {
+        own: &["id", "owner", "purpose"],
+        shared: approval::COLUMNS,
+        aliases: &[],
+    };
     const REQUIRED: &'static [&'static str] = &["id", "subject"];
 
     fn read(fields: &Fields<'_>) -> Result<Self, String> {
-        let subject = fields.needed("subject")?;
         Ok(Self {
             id: fields.needed("id")?,
-            pattern: Pattern::parse(&subject).map_err(|error| format!("`subject` {error}"))?,
-            subject,
             owner: fields.text("owner"),
             purpose: fields.text("purpose"),
-            approval: Approval::read(fields, "valid_from", "valid_until")?,
             more: fields.more(),
+            approval: Approval::read(fields, &FORM)?,
         })
     }
 
@@ -84,21 +86,28 @@ impl Record for Scanner {
 }
 
 impl Scanner {
-    fn exoneration(&self, subject: &Subject) -> Option<Exoneration> {
+    fn row(&self, alert: &Alert) -> Value {
+        let mut row = self.approval.row();
+        if let Value::Object(own) = json!(self) {
+            row.extend(own);
+        }
+        let is_valid = self.approval.holds(alert.times.window());
+        row.insert("valid_at_event".to_owned(), Value::Bool(is_valid));
+        Value::Object(row)
+    }
+
+    fn exonerations(&self, subject: &Subject, entries: &[&Pattern]) -> Vec<Exoneration> {
         let owner = self.owner.as_deref().unwrap_or("nobody named");
         let purpose = self.purpose.as_deref().unwrap_or("no purpose is told");
-        self.approval.exoneration(
-            subject,
-            approval::Record {
-                kind: "authorised_scanner",
-                reference: &self.id,
-                statement: format!(
-                    "{} is the authorised scanner {} of {owner}: {purpose}",
-                    subject.value, self.id
-                ),
-                detection_wrong: false,
-            },
-        )
+        let record = approval::Record {
+            reference: &self.id,
+            statement: format!(
+                "{} is the authorised scanner {} of {owner}: {purpose}",
+                subject.value, self.id
+            ),
+            detection_wrong: false,
+        };
+        self.approval.exonerations(subject, entries, &record)
     }
 }
 
@@ -110,7 +119,7 @@ pub(crate) struct AuthorisedScanners {
 
 impl AuthorisedScanners {
     pub(crate) fn new(config: Config) -> Self {
-        let description = "Whether an address, domain, principal or access key belongs to a scanner or tester that the \
+        let description = "Whether an address, domain, principal, access key or instance belongs to a scanner or tester that the \
             organisation authorised, for which findings and how long; `valid_at_event` says whether that covers the alert's \
             events. Use it for every acting address of a scan, brute force or discovery finding. `found: 0` means that \
             nobody authorised it.";
@@ -121,7 +130,7 @@ impl AuthorisedScanners {
                 description,
                 vec![arguments::indicator(
                     "indicator",
-                    "the ip, domain, principal or access key that scanned",
+                    "the ip, domain, principal, access key or instance that scanned",
                     &TYPES,
                 )],
                 &[
@@ -159,33 +168,24 @@ impl Tool for AuthorisedScanners {
 }
 
 fn search(subject: &Subject, name: &str, table: &Table<Scanner>, alert: &Alert) -> ToolOutput {
-    let found: Vec<&Scanner> = table
+    let found: Vec<(&Scanner, (Vec<&Pattern>, Fit))> = table
         .records
         .iter()
-        .filter(|scanner| scanner.pattern.matches(subject))
+        .filter_map(|scanner| Some((scanner, scanner.approval.find(subject)?)))
         .collect();
-    let scanners: Vec<Value> = found
-        .iter()
-        .map(|scanner| {
-            let mut row = json!(scanner);
-            if let Some(row) = row.as_object_mut() {
-                let valid = scanner.approval.holds(alert.times.window());
-                row.insert("valid_at_event".to_owned(), Value::Bool(valid));
-            }
-            row
-        })
-        .collect();
+    let rows = found.iter().map(|(scanner, _)| scanner.row(alert));
     let mut output = ToolOutput::of(json!({
         "indicator": subject.value,
         "type": subject.kind.as_str(),
         "found": found.len(),
-        "scanners": scanners,
+        "scanners": rows.collect::<Vec<Value>>(),
         "searched": table.searched(name),
     }));
     output.rows = Some(found.len() as u64);
     output.exonerations = found
         .iter()
-        .filter_map(|scanner| scanner.exoneration(subject))
+        .filter(|(_, (_, fit))| *fit == Fit::Whole)
+        .flat_map(|(scanner, (entries, _))| scanner.exonerations(subject, entries))
         .collect();
     output
 }

@@ -1,23 +1,24 @@
 //! Planned and done changes, from a register: what was meant to happen to a thing, when, and by whom.
 //!
-//! A change clears its subject only if it was approved, went ahead, covers the events, and nobody else than its actor acted.
+//! A change is a record about its subject and, where it names one, about its actor, for what that does to the subject. Of
+//! what nobody or somebody else did, a change with an actor clears nothing.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
-use nightshift_engine::{CallContext, Exoneration, ToolError, ToolOutput, ToolSpec, Trust};
+use nightshift_engine::{CallContext, Exoneration, Listed, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::approval::{self, Approval};
+use crate::approval::{self, Approval, Fit, Form};
 use crate::arguments::{self, Arguments, Subject};
 use crate::content::Content;
 use crate::moment::Range;
 use crate::pattern::Pattern;
-use crate::register::{Fields, Record, Register, RegisterReport, Table};
+use crate::register::{Columns, Fields, Record, Register, RegisterReport, Table};
+use crate::status::Of;
 use crate::tool::{Tool, spec};
 
 /// Whatever can be changed or can change something; strict kinds first.
@@ -39,25 +40,8 @@ const TYPES: [IndicatorKind; 15] = [
     IndicatorKind::Process,
 ];
 
-/// States in which a change may have happened.
-const WENT_AHEAD: [&str; 9] = [
-    "approved",
-    "scheduled",
-    "in_progress",
-    "implementing",
-    "implemented",
-    "completed",
-    "complete",
-    "done",
-    "closed",
-];
-
-/// What actors are told by. A name and a mail address are of one kind, for both name somebody.
-const ACTORS: [&[IndicatorKind]; 3] = [
-    &[IndicatorKind::Principal, IndicatorKind::Email],
-    &[IndicatorKind::AccessKey],
-    &[IndicatorKind::Ip],
-];
+/// What names somebody who acts.
+const PRINCIPALS: [IndicatorKind; 2] = [IndicatorKind::Principal, IndicatorKind::Email];
 
 const KIND: &str = "change_lookup";
 
@@ -72,134 +56,198 @@ pub struct Config {
     pub path: Content,
 }
 
-#[derive(Debug)]
+const FORM: Form = Form {
+    exoneration: "change",
+    bare: &[
+        IndicatorKind::Instance,
+        IndicatorKind::Bucket,
+        IndicatorKind::Cluster,
+        IndicatorKind::Container,
+        IndicatorKind::Function,
+        IndicatorKind::Database,
+        IndicatorKind::Image,
+    ],
+    dotted: &[IndicatorKind::Domain, IndicatorKind::Bucket],
+    asked: &TYPES,
+    names: &[("valid_from", "from"), ("valid_until", "until")],
+    status: Of::Change,
+};
+
+#[derive(Debug, Serialize)]
 struct Change {
     id: String,
-    subject: String,
-    pattern: Pattern,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<String>,
     actor: Option<String>,
-    status: String,
     summary: Option<String>,
-    approval: Approval,
     more: Map<String, Value>,
-}
-
-/// A change as it is shown.
-#[derive(Debug, Serialize)]
-struct Row<'a> {
-    id: &'a str,
-    subject: &'a str,
-    actor: Option<&'a str>,
-    from: Option<DateTime<Utc>>,
-    until: Option<DateTime<Utc>>,
-    status: &'a str,
-    approved_by: Option<&'a str>,
-    summary: Option<&'a str>,
-    expected_findings: &'a [String],
-    covers_events: bool,
-    actor_in_alert: Option<bool>,
-    more: &'a Map<String, Value>,
+    #[serde(skip)]
+    approval: Approval,
+    #[serde(skip)]
+    actors: Vec<Pattern>,
 }
 
 impl Record for Change {
-    const COLUMNS: &'static [&'static str] = &[
-        "id",
-        "subject",
-        "actor",
-        "from",
-        "until",
-        "status",
-        "approved_by",
-        "summary",
-        "expected_findings",
-    ];
-    const REQUIRED: &'static [&'static str] = &["id", "subject", "from", "until"];
+    const COLUMNS: Columns = Columns {
+        own: &["id", "type", "actor", "summary"],
+        shared: approval::COLUMNS,
+        aliases: &[("from", "valid_from"), ("until", "valid_until")],
+    };
+    const REQUIRED: &'static [&'static str] = &["id", "subject", "valid_from", "valid_until"];
 
     fn read(fields: &Fields<'_>) -> Result<Self, String> {
-        let subject = fields.needed("subject")?;
         Ok(Self {
             id: fields.needed("id")?,
-            pattern: Pattern::parse(&subject).map_err(|error| format!("`subject` {error}"))?,
-            subject,
+            r#type: fields.text("type"),
             actor: fields.text("actor"),
-            status: fields
-                .text("status")
-                .unwrap_or_default()
-                .to_ascii_lowercase()
-                .replace([' ', '-'], "_"),
+            actors: approval::entries(&fields.list("actor"), "actor")?,
             summary: fields.text("summary"),
-            approval: Approval::read(fields, "from", "until")?,
             more: fields.more(),
+            approval: Approval::read(fields, &FORM)?,
         })
     }
 
     fn doubts(&self) -> Vec<String> {
         let mut doubts = self.approval.doubts("until");
-        if !self.approval.expected_findings.is_empty() && self.status.is_empty() {
-            doubts.push("expects findings, but clears none: `status` is empty".to_owned());
+        let is_nobody = |entry: &Pattern| acts_as(entry).is_empty();
+        if self.approval.clears() && self.actors.iter().any(is_nobody) {
+            let actor = self.actor.as_deref().unwrap_or_default();
+            doubts.push(format!(
+                "never matches: the actor {actor} is nobody who acts"
+            ));
         }
         doubts
     }
 }
 
+/// A row that was found.
+struct Found<'a> {
+    change: &'a Change,
+    /// The entries of its subject that name the value; none where it is its actor.
+    entries: Vec<&'a Pattern>,
+    fit: Fit,
+}
+
 impl Change {
+    fn find(&self, subject: &Subject) -> Option<Found<'_>> {
+        let of_subject = self.approval.find(subject);
+        let of_actor = || self.actor(subject).map(|_| (Vec::new(), Fit::Whole));
+        let (entries, fit) = of_subject.or_else(of_actor)?;
+        Some(Found {
+            change: self,
+            entries,
+            fit,
+        })
+    }
+
+    /// The entry of its actors that names the value.
+    fn actor(&self, subject: &Subject) -> Option<&Pattern> {
+        self.actors.iter().find(|entry| {
+            acts_as(entry).contains(&subject.kind)
+                && entry.matches(subject)
+                && approval::fits_principal(None, entry, subject)
+        })
+    }
+
     fn within(&self, range: Range) -> bool {
-        self.approval
-            .valid_from
-            .is_none_or(|from| from <= range.until)
-            && self
-                .approval
-                .valid_until
-                .is_none_or(|until| range.from <= until)
+        let approval = &self.approval;
+        approval.valid_from.is_none_or(|from| from <= range.until)
+            && approval.valid_until.is_none_or(|until| range.from <= until)
     }
 
-    /// Whether its actor, and no other of its kind, acts in the alert; nothing where it names none.
-    fn actor_in(&self, alert: &Alert) -> Option<bool> {
-        let actor = Pattern::parse(self.actor.as_deref()?).ok();
-        Some(actor.is_some_and(|actor| ACTORS.iter().any(|kinds| acts_alone(&actor, kinds, alert))))
+    /// The values that act in the alert and that its actor names, each with the entry that does.
+    fn acting(&self, alert: &Alert) -> Vec<(Subject, &Pattern)> {
+        alert
+            .with_role(Role::Actor)
+            .filter_map(|one| {
+                let subject = Subject::of_alert(one.kind, &one.value, alert);
+                let entry = self.actor(&subject)?;
+                Some((subject, entry))
+            })
+            .collect()
     }
 
-    fn exoneration(&self, subject: &Subject, alert: &Alert) -> Option<Exoneration> {
-        let went_ahead = WENT_AHEAD.contains(&self.status.as_str());
-        if !went_ahead || self.actor_in(alert) == Some(false) {
-            return None;
-        }
+    fn exonerations(
+        &self,
+        subject: &Subject,
+        found: &Found<'_>,
+        alert: &Alert,
+    ) -> Vec<Exoneration> {
         let summary = self.summary.as_deref().unwrap_or("no summary");
-        self.approval.exoneration(
-            subject,
-            approval::Record {
-                kind: "change",
-                reference: &self.id,
-                statement: format!("change {} on {}: {summary}", self.id, subject.value),
-                detection_wrong: false,
-            },
-        )
+        let on = self.approval.subject();
+        let record = |statement| approval::Record {
+            reference: &self.id,
+            statement,
+            detection_wrong: false,
+        };
+        let acting = self.acting(alert);
+        let mut exonerations = Vec::new();
+        let is_about = self.actors.is_empty() || !acting.is_empty();
+        if is_about && !self.is_done_to(subject, alert) {
+            let record = record(format!(
+                "change {} on {}: {summary}",
+                self.id, subject.value
+            ));
+            exonerations.extend(self.approval.exonerations(subject, &found.entries, &record));
+        }
+        for (actor, entry) in &acting {
+            let statement = format!("change {} on {on} by {}: {summary}", self.id, actor.value);
+            let mut of_actor = self
+                .approval
+                .exonerations(actor, &[*entry], &record(statement));
+            for one in &mut of_actor {
+                one.extent.targets = self.targets();
+            }
+            exonerations.extend(of_actor);
+        }
+        exonerations
     }
 
-    fn row<'a>(&'a self, alert: &Alert) -> Row<'a> {
-        Row {
-            id: &self.id,
-            subject: &self.subject,
-            actor: self.actor.as_deref(),
-            from: self.approval.valid_from,
-            until: self.approval.valid_until,
-            status: &self.status,
-            approved_by: self.approval.approved_by.as_deref(),
-            summary: self.summary.as_deref(),
-            expected_findings: &self.approval.expected_findings,
-            covers_events: self.approval.holds(alert.times.window()),
-            actor_in_alert: self.actor_in(alert),
-            more: &self.more,
+    /// Whether the value is somebody who acts in the alert, and by this change somebody else does something to: what
+    /// they do themselves is no part of it.
+    fn is_done_to(&self, subject: &Subject, alert: &Alert) -> bool {
+        let acts = |one: &Indicator| one.kind == subject.kind && one.value == subject.value;
+        !self.actors.is_empty()
+            && PRINCIPALS.contains(&subject.kind)
+            && alert.with_role(Role::Actor).any(acts)
+            && self.actor(subject).is_none()
+    }
+
+    /// What its actor does it to: its subject and what `targets` lists.
+    fn targets(&self) -> Listed {
+        let mut targets = self.approval.subjects.clone();
+        match &self.approval.extent.targets {
+            Listed::Any => return Listed::Any,
+            Listed::These(more) => targets.extend(more.iter().cloned()),
+            Listed::None => {}
         }
+        Listed::These(targets)
+    }
+
+    fn row(&self, alert: &Alert) -> Value {
+        let mut row = self.approval.row();
+        if let Value::Object(own) = json!(self) {
+            row.extend(own);
+        }
+        let covers = self.approval.holds(alert.times.window());
+        row.insert("covers_events".to_owned(), Value::Bool(covers));
+        let in_alert = (!self.actors.is_empty()).then(|| !self.acting(alert).is_empty());
+        row.insert("actor_in_alert".to_owned(), in_alert.into());
+        Value::Object(row)
     }
 }
 
-fn acts_alone(actor: &Pattern, kinds: &[IndicatorKind], alert: &Alert) -> bool {
-    let mut acting = alert
-        .with_role(Role::Actor)
-        .filter(|indicator| kinds.contains(&indicator.kind))
-        .peekable();
-    acting.peek().is_some() && acting.all(|one| actor.matches(&Subject::new(one.kind, &one.value)))
+/// The kinds of values that an entry among the actors may name.
+fn acts_as(entry: &Pattern) -> &'static [IndicatorKind] {
+    match entry.kind() {
+        Some(IndicatorKind::AccessKey) => &[IndicatorKind::AccessKey],
+        Some(IndicatorKind::Ip) => &[IndicatorKind::Ip],
+        // Names of people may look like domains: `anna.it`.
+        None | Some(IndicatorKind::Email | IndicatorKind::Principal | IndicatorKind::Domain) => {
+            &PRINCIPALS
+        }
+        Some(_) => &[],
+    }
 }
 
 /// The tool.
@@ -265,12 +313,13 @@ fn search(
     table: &Table<Change>,
     alert: &Alert,
 ) -> ToolOutput {
-    let found: Vec<&Change> = table
+    let found: Vec<Found<'_>> = table
         .records
         .iter()
-        .filter(|change| change.pattern.matches(subject) && change.within(range))
+        .filter(|change| change.within(range))
+        .filter_map(|change| change.find(subject))
         .collect();
-    let changes: Vec<Row<'_>> = found.iter().map(|change| change.row(alert)).collect();
+    let changes: Vec<Value> = found.iter().map(|row| row.change.row(alert)).collect();
     let mut searched = table.searched(name);
     if let Some(searched) = searched.as_object_mut() {
         searched.insert("from".to_owned(), json!(range.from));
@@ -286,8 +335,8 @@ fn search(
     output.rows = Some(found.len() as u64);
     output.indicators = found
         .iter()
-        .filter_map(|change| change.actor.as_deref())
-        .filter(|actor| !actor.contains('*'))
+        .filter_map(|row| row.change.actor.as_deref())
+        .filter(|actor| !actor.contains(['*', ';']))
         .filter_map(|actor| {
             Indicator::parse(IndicatorKind::Ip, actor, Role::Related)
                 .or_else(|| Indicator::parse(IndicatorKind::Principal, actor, Role::Related))
@@ -295,7 +344,8 @@ fn search(
         .collect();
     output.exonerations = found
         .iter()
-        .filter_map(|change| change.exoneration(subject, alert))
+        .filter(|row| row.fit == Fit::Whole)
+        .flat_map(|row| row.change.exonerations(subject, row, alert))
         .collect();
     output
 }

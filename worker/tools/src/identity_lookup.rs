@@ -1,24 +1,24 @@
 //! The organisation's people, services and roles, from a register.
 //!
-//! An identity whose work sets off a detection may clear it, but only from its usual networks, where these are told: a
-//! stolen key is used from elsewhere, and its owner's approval does not cover the thief.
+//! An identity whose work sets off a detection may clear it. Of two rows about one identity of which one says that it is
+//! no more, neither does: which of them is right is for its keeper to say.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use ipnet::IpNet;
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
-use nightshift_engine::{CallContext, Exoneration, ToolError, ToolOutput, ToolSpec, Trust};
+use nightshift_engine::{CallContext, Exoneration, Listed, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::approval::{self, Approval};
+use crate::approval::{self, Approval, Fit, Form};
 use crate::arguments::{self, Arguments, Subject};
 use crate::content::Content;
-use crate::pattern::{Pattern, network};
-use crate::register::{Fields, Record, Register, RegisterReport, Table};
+use crate::pattern::Pattern;
+use crate::register::{Columns, Fields, Problem, Record, Register, RegisterReport, Table};
+use crate::status::Of;
 use crate::tool::{Tool, spec};
 
 const TYPES: [IndicatorKind; 3] = [
@@ -40,113 +40,110 @@ pub struct Config {
     pub path: Content,
 }
 
+const FORM: Form = Form {
+    exoneration: "identity",
+    bare: &[IndicatorKind::Principal, IndicatorKind::Email],
+    dotted: &[IndicatorKind::Principal, IndicatorKind::Email],
+    asked: &TYPES,
+    names: &[
+        ("subject", "principal"),
+        ("keys", "access_keys"),
+        ("networks", "usual_networks"),
+    ],
+    status: Of::Standing,
+};
+
 #[derive(Debug, Serialize)]
 struct Identity {
     id: Option<String>,
-    principal: String,
-    account: Option<String>,
     aliases: Vec<String>,
     email: Option<String>,
-    kind: Option<String>,
     owner: Option<String>,
     department: Option<String>,
     mfa: Option<bool>,
     usual_countries: Vec<String>,
-    usual_networks: Vec<String>,
-    access_keys: Vec<String>,
-    status: Option<String>,
-    #[serde(flatten)]
-    approval: Approval,
     more: Map<String, Value>,
     #[serde(skip)]
-    patterns: Vec<Pattern>,
-    #[serde(skip)]
-    nets: Vec<IpNet>,
+    approval: Approval,
+}
+
+/// A row that was found.
+struct Found<'a> {
+    identity: &'a Identity,
+    /// The entries that name the value, or the principal whose key it is.
+    entries: Vec<&'a Pattern>,
+    fit: Fit,
 }
 
 impl Record for Identity {
-    const COLUMNS: &'static [&'static str] = &[
-        "id",
-        "principal",
-        "account",
-        "aliases",
-        "email",
-        "kind",
-        "owner",
-        "department",
-        "mfa",
-        "usual_countries",
-        "usual_networks",
-        "access_keys",
-        "status",
-        "expected_findings",
-        "approved_by",
-        "valid_from",
-        "valid_until",
-    ];
-    const REQUIRED: &'static [&'static str] = &["principal"];
+    const COLUMNS: Columns = Columns {
+        own: &[
+            "id",
+            "aliases",
+            "email",
+            "owner",
+            "department",
+            "mfa",
+            "usual_countries",
+        ],
+        shared: approval::COLUMNS,
+        aliases: &[
+            ("principal", "subject"),
+            ("access_keys", "keys"),
+            ("usual_networks", "networks"),
+            ("type", "kind"),
+        ],
+    };
+    const REQUIRED: &'static [&'static str] = &["subject"];
 
     fn read(fields: &Fields<'_>) -> Result<Self, String> {
-        let principal = fields.needed("principal")?;
+        let mut approval = Approval::read(fields, &FORM)?;
         let (aliases, email) = (fields.list("aliases"), fields.text("email"));
-        let patterns = std::iter::once(&principal)
-            .chain(&aliases)
-            .chain(&email)
-            .map(|text| Pattern::parse(text))
-            .collect::<Result<_, _>>()?;
-        let usual_networks = fields.list("usual_networks");
-        let nets = usual_networks
-            .iter()
-            .map(|text| {
-                network(text).ok_or_else(|| format!("`usual_networks` has {text:?}, no network"))
-            })
-            .collect::<Result<_, _>>()?;
+        let more = approval::entries(&aliases, "aliases")?;
+        approval.entries.extend(more);
+        let more = approval::entries(email.as_slice(), "email")?;
+        approval.entries.extend(more);
         Ok(Self {
             id: fields.text("id"),
-            principal,
-            account: fields.text("account"),
             aliases,
             email,
-            kind: fields.text("kind"),
             owner: fields.text("owner"),
             department: fields.text("department"),
             mfa: fields.flag("mfa")?,
             usual_countries: fields.list("usual_countries"),
-            usual_networks,
-            access_keys: fields.list("access_keys"),
-            status: fields.text("status").map(|text| text.to_ascii_lowercase()),
-            approval: Approval::read(fields, "valid_from", "valid_until")?,
             more: fields.more(),
-            patterns,
-            nets,
+            approval,
         })
     }
 
     fn doubts(&self) -> Vec<String> {
-        let mut doubts = self.approval.doubts("valid_until");
-        // A bare name can be given to somebody in any account; an ARN or an address cannot.
-        let is_bare = !self.principal.contains([':', '@', '/']);
-        if is_bare && self.account.is_none() && self.nets.is_empty() && self.approval.clears() {
-            doubts.push(
-                "clears whoever has this name in any account: tell its `account` or its `usual_networks`"
-                    .to_owned(),
-            );
-        }
-        doubts
+        self.approval.doubts("valid_until")
+    }
+
+    fn conflicts(rows: &[(u64, Self)]) -> Vec<Problem> {
+        approval::contradictions(rows.iter().map(|(line, row)| (*line, &row.approval)))
     }
 }
 
 impl Identity {
-    fn matches(&self, subject: &Subject) -> bool {
-        match subject.kind {
-            IndicatorKind::AccessKey => self.access_keys.contains(&subject.value),
-            _ => self.patterns.iter().any(|pattern| pattern.matches(subject)),
-        }
+    fn find(&self, subject: &Subject) -> Option<Found<'_>> {
+        let (entries, fit) = match (subject.kind, &self.approval.extent.keys) {
+            (IndicatorKind::AccessKey, Listed::These(keys)) if keys.contains(&subject.value) => {
+                (self.approval.entries.iter().collect(), Fit::Whole)
+            }
+            _ => self.approval.find(subject)?,
+        };
+        Some(Found {
+            identity: self,
+            entries,
+            fit,
+        })
     }
 
     /// Addresses that acted in the alert from outside the usual networks.
     fn unusual<'a>(&self, alert: &'a Alert) -> Vec<&'a str> {
-        if self.nets.is_empty() {
+        let networks = &self.approval.networks;
+        if networks.is_empty() {
             return Vec::new();
         }
         alert
@@ -155,43 +152,38 @@ impl Identity {
             .map(|indicator| indicator.value.as_str())
             .filter(|value| {
                 let ip = value.parse::<IpAddr>();
-                !ip.is_ok_and(|ip| self.nets.iter().any(|net| net.contains(&ip)))
+                !ip.is_ok_and(|ip| networks.iter().any(|net| net.contains(&ip)))
             })
             .collect()
     }
 
-    fn exoneration(&self, subject: &Subject, alert: &Alert) -> Option<Exoneration> {
-        let active = self
-            .status
-            .as_deref()
-            .is_none_or(|status| status == "active");
-        // Names recur in other accounts.
-        let other_account = match (&self.account, &alert.account) {
-            (Some(ours), Some(theirs)) => ours != theirs,
-            (Some(_), None) => true,
-            (None, _) => false,
-        };
-        if !active || other_account || !self.unusual(alert).is_empty() {
-            return None;
+    fn row(&self, alert: &Alert) -> Value {
+        let mut row = self.approval.row();
+        if let Value::Object(own) = json!(self) {
+            row.extend(own);
         }
-        self.approval.exoneration(
-            subject,
-            approval::Record {
-                kind: "identity",
-                reference: self.id.as_deref().unwrap_or(&self.principal),
-                statement: self.statement(&subject.value),
-                detection_wrong: false,
-            },
-        )
+        let unusual = json!(self.unusual(alert));
+        row.insert("outside_usual_networks".to_owned(), unusual);
+        Value::Object(row)
+    }
+
+    fn exonerations(&self, subject: &Subject, entries: &[&Pattern]) -> Vec<Exoneration> {
+        let principal = self.approval.subject();
+        let record = approval::Record {
+            reference: self.id.as_deref().unwrap_or(&principal),
+            statement: self.statement(&principal, &subject.value),
+            detection_wrong: false,
+        };
+        self.approval.exonerations(subject, entries, &record)
     }
 
     /// `ci-drift is a machine identity (ci) of team-platform, expected to do this`: often the whole conclusion of a report.
-    fn statement(&self, asked: &str) -> String {
-        let named = match &self.principal {
+    fn statement(&self, principal: &str, asked: &str) -> String {
+        let named = match principal {
             principal if principal == asked => String::new(),
             principal => format!(" ({principal} in the register)"),
         };
-        let kind = match self.kind.as_deref() {
+        let kind = match self.approval.kind.as_deref() {
             Some(kind @ ("ci" | "service")) => format!("a machine identity ({kind})"),
             Some(kind) => format!("an identity ({kind})"),
             None => "an identity".to_owned(),
@@ -258,49 +250,48 @@ impl Tool for IdentityLookup {
 }
 
 fn search(subject: &Subject, name: &str, table: &Table<Identity>, alert: &Alert) -> ToolOutput {
-    let found: Vec<&Identity> = table
+    let found: Vec<Found<'_>> = table
         .records
         .iter()
-        .filter(|identity| identity.matches(subject))
+        .filter_map(|identity| identity.find(subject))
         .collect();
-    let identities: Vec<Value> = found
-        .iter()
-        .map(|identity| {
-            let mut row = json!(identity);
-            if let Some(row) = row.as_object_mut() {
-                row.insert(
-                    "outside_usual_networks".to_owned(),
-                    json!(identity.unusual(alert)),
-                );
-            }
-            row
-        })
-        .collect();
+    let is_no_more = |identity: &Identity| {
+        let mut rows = found.iter();
+        rows.any(|row| row.identity.approval.ends(&identity.approval))
+    };
+    let rows = found.iter().map(|row| row.identity.row(alert));
     let mut output = ToolOutput::of(json!({
         "principal": subject.value,
         "type": subject.kind.as_str(),
         "found": found.len(),
-        "identities": identities,
+        "identities": rows.collect::<Vec<Value>>(),
         "searched": table.searched(name),
     }));
     output.rows = Some(found.len() as u64);
     output.indicators = found
         .iter()
-        .flat_map(|identity| indicators(identity))
+        .flat_map(|row| indicators(row.identity))
         .collect();
     output.exonerations = found
         .iter()
-        .filter_map(|identity| identity.exoneration(subject, alert))
+        .filter(|row| row.fit == Fit::Whole && !is_no_more(row.identity))
+        .flat_map(|row| row.identity.exonerations(subject, &row.entries))
         .collect();
     output
 }
 
 fn indicators(identity: &Identity) -> Vec<Indicator> {
-    let keys = identity
-        .access_keys
+    let keys = match &identity.approval.extent.keys {
+        Listed::These(keys) => keys.as_slice(),
+        Listed::Any | Listed::None => &[],
+    };
+    let keys = keys
         .iter()
         .filter_map(|key| Indicator::parse(IndicatorKind::AccessKey, key, Role::Related));
-    std::iter::once(&identity.principal)
+    identity
+        .approval
+        .subjects
+        .iter()
         .chain(&identity.aliases)
         .filter(|name| !name.contains('*'))
         .filter_map(|name| Indicator::parse(IndicatorKind::Principal, name, Role::Related))

@@ -1,13 +1,14 @@
 //! The toolbox: look-ups that need no account, over files that the organisation keeps.
 //!
 //! A file per tool, named by its kind; [`Tools`] holds those of a configuration and is the engine's `Toolbox`. What all
-//! tools share has a file of its own: `content` reads files again when they change, `register` reads tables, `pattern`
-//! and `approval` say what a row means, `guard` bounds and cleans every answer. Nothing here writes or uses a network.
+//! tools share has a file of its own: `content` reads files again when they change, `register` reads tables, `approval`
+//! says what a row means (with `pattern`, `canonical`, `row_kind` and `status`), `guard` bounds and cleans every answer. Nothing here writes or uses a network.
 
 mod approval;
 mod arguments;
 mod asset_lookup;
 mod authorised_scanners;
+mod canonical;
 mod change_lookup;
 mod config;
 mod content;
@@ -19,6 +20,8 @@ mod moment;
 mod past_cases;
 mod pattern;
 mod register;
+mod row_kind;
+mod status;
 mod tool;
 mod toolbox;
 mod watchlist;

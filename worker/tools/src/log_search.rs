@@ -15,7 +15,9 @@ mod json_lines;
 mod records;
 mod scan;
 mod stream;
+mod unpack;
 mod vpc_flow;
+mod wrapping;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -334,6 +336,7 @@ impl Tool for LogSearch {
         let search = Search {
             filters: self.filters(&arguments)?,
             range: arguments.range(context.now)?,
+            now: context.now,
             events: context.alert.times.window(),
             limit: arguments.number("limit", DEFAULT_ROWS, MAX_ROWS)?,
         };

@@ -20,24 +20,28 @@ pub(crate) enum Edge {
 }
 
 /// Times with their distance from UTC: of `date`, of PostgreSQL, of web servers, of Java.
-const WITH_ZONE: [&str; 4] = [
+const WITH_ZONE: [&str; 7] = [
     "%Y-%m-%dT%H:%M:%S%.f%#z",
     "%Y-%m-%d %H:%M:%S%.f%#z",
     "%Y-%m-%d %H:%M:%S%.f %#z",
+    "%Y-%m-%dT%H:%M%#z",
+    "%Y-%m-%d %H:%M%#z",
+    "%Y-%m-%d %H:%M %#z",
     "%d/%b/%Y:%H:%M:%S %#z",
 ];
 
 /// Times of which nobody says the zone: they are taken for UTC.
-const WITHOUT_ZONE: [&str; 6] = [
+const WITHOUT_ZONE: [&str; 7] = [
     "%Y-%m-%dT%H:%M:%S%.f",
     "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M",
     "%Y-%m-%d %H:%M",
     "%Y/%m/%d %H:%M:%S%.f",
     "%d/%b/%Y:%H:%M:%S",
     "%Y%m%dT%H%M%S",
 ];
 
-/// Reads RFC 3339, a date, or a time as logs spell it; without a zone it is UTC.
+/// Reads RFC 3339, a date, or a time as logs and keepers of registers spell it; without a zone it is UTC.
 pub(crate) fn parse(text: &str, edge: Edge) -> Option<DateTime<Utc>> {
     let text = text.trim().trim_matches(['[', ']']);
     if let Ok(at) =
@@ -54,16 +58,51 @@ pub(crate) fn parse(text: &str, edge: Edge) -> Option<DateTime<Utc>> {
         let mut all = WITH_ZONE.iter();
         all.find_map(|format| DateTime::parse_from_str(plain, format).ok())
     };
-    let without_zone = || {
-        let mut all = WITHOUT_ZONE.iter();
-        all.find_map(|format| NaiveDateTime::parse_from_str(plain, format).ok())
-    };
     let at = with_zone().map(|at| at.to_utc());
-    if let Some(at) = at.or_else(|| without_zone().map(|at| at.and_utc())) {
+    if let Some(at) = at
+        .or_else(|| without_zone(plain).map(|at| at.and_utc()))
+        .or_else(|| in_named_zone(plain, edge))
+    {
         return Some(at);
     }
-    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
-    let start = date.and_time(NaiveTime::MIN).and_utc();
+    let start = NaiveDate::parse_from_str(text, "%Y-%m-%d")
+        .ok()?
+        .and_time(NaiveTime::MIN);
+    Some(edge_of_day(start, edge)?.and_utc())
+}
+
+/// A time of a clock; `24:00` ends the day.
+fn without_zone(text: &str) -> Option<NaiveDateTime> {
+    let mut all = WITHOUT_ZONE.iter();
+    let at = all.find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
+    at.or_else(|| {
+        let day = [" 24:00", "T24:00", " 24:00:00", "T24:00:00"]
+            .iter()
+            .find_map(|end| text.strip_suffix(end))?;
+        let day = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok()?;
+        Some(day.succ_opt()?.and_time(NaiveTime::MIN))
+    })
+}
+
+/// A time or date with the name of its zone: `2026-03-02 10:00 Europe/Berlin`. Of an hour that comes twice, a start is in
+/// the later one and an end in the earlier one.
+fn in_named_zone(text: &str, edge: Edge) -> Option<DateTime<Utc>> {
+    let (time, name) = text.rsplit_once(' ')?;
+    let zone: chrono_tz::Tz = name.parse().ok()?;
+    let time = time.trim_end();
+    let at = match NaiveDate::parse_from_str(time, "%Y-%m-%d") {
+        Ok(day) => edge_of_day(day.and_time(NaiveTime::MIN), edge)?,
+        Err(_) => without_zone(time)?,
+    };
+    let at = at.and_local_timezone(zone);
+    let at = match edge {
+        Edge::Start => at.latest(),
+        Edge::End => at.earliest(),
+    };
+    at.map(|at| at.to_utc())
+}
+
+fn edge_of_day(start: NaiveDateTime, edge: Edge) -> Option<NaiveDateTime> {
     match edge {
         Edge::Start => Some(start),
         Edge::End => start.checked_add_signed(Duration::days(1) - Duration::milliseconds(1)),
@@ -159,6 +198,30 @@ mod tests {
             "Z",
             "",
         ] {
+            assert_eq!(parse(text, Edge::Start), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn keepers_write_times_without_seconds_and_with_zones() {
+        for (text, expected) in [
+            ("2026-03-02T10:00", "2026-03-02T10:00:00Z"),
+            ("2026-03-02T10:00Z", "2026-03-02T10:00:00Z"),
+            ("2026-03-02T10:00+01:00", "2026-03-02T09:00:00Z"),
+            ("2026-03-02 10:00 +0100", "2026-03-02T09:00:00Z"),
+            ("2026-03-02 10:00 Europe/Berlin", "2026-03-02T09:00:00Z"),
+            ("2026-07-02T10:00 Europe/Berlin", "2026-07-02T08:00:00Z"),
+            ("2026-03-02 24:00", "2026-03-03T00:00:00Z"),
+            ("2026-03-02T24:00 Europe/Berlin", "2026-03-02T23:00:00Z"),
+            ("2026-03-02 Europe/Berlin", "2026-03-01T23:00:00Z"),
+            // The hour comes twice: a start is taken for the later one.
+            ("2026-10-25 02:30 Europe/Berlin", "2026-10-25T01:30:00Z"),
+        ] {
+            assert_eq!(parse(text, Edge::Start), Some(at(expected)), "{text}");
+        }
+        let end = parse("2026-03-02 Europe/Berlin", Edge::End);
+        assert_eq!(end, Some(at("2026-03-02T22:59:59.999Z")));
+        for text in ["2026-03-02 10:00 Nowhere/Town", "2026-03-02 25:00", "24:00"] {
             assert_eq!(parse(text, Edge::Start), None, "{text}");
         }
     }

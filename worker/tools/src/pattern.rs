@@ -1,28 +1,40 @@
-//! What an entry of a register or list stands for: an address or network, a domain, a name, or a name with `*`.
+//! What an entry of a register stands for: addresses, a domain with what is below it, a name, or a name with `*`.
 //!
 //! Matching is whole-value. In lists a domain also means what is below it; in registers, which may clear an alert, it
-//! means only itself unless it is written `*.example.com`.
+//! means only itself unless it is written `*.example.com`. Whether the kind of a row fits is asked elsewhere.
 
 use std::net::IpAddr;
 
 use globset::{GlobBuilder, GlobMatcher};
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv4Subnets, Ipv6Net, Ipv6Subnets};
 use nightshift_alert::IndicatorKind;
 
 use crate::arguments::Subject;
+use crate::canonical::Named;
 
 /// Widest networks that a register may name: a row about half the internet is a slip of the pen.
 const WIDEST_V4: u8 = 8;
-const WIDEST_V6: u8 = 16;
+const WIDEST_V6: u8 = 32;
+
+/// Most networks that a range of addresses may come to.
+const MAX_NETWORKS: usize = 64;
 
 /// One entry of a register.
 #[derive(Debug, Clone)]
 pub(crate) enum Pattern {
-    Net(IpNet),
+    /// An address, a network, or a range of addresses.
+    Addresses(Vec<IpNet>),
     /// Below this domain, without the domain itself.
     Below(String),
-    Wild(Box<GlobMatcher>),
-    Exact(String),
+    /// A name, with globs for its parts where it has `*`.
+    Name(Box<Name>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Name {
+    pub(crate) named: Named,
+    text: Option<GlobMatcher>,
+    session: Option<GlobMatcher>,
 }
 
 impl Pattern {
@@ -36,47 +48,158 @@ impl Pattern {
         if text.is_empty() {
             return Err("is empty".to_owned());
         }
-        if let Some(net) = network(text) {
-            let widest = if net.addr().is_ipv4() {
-                WIDEST_V4
-            } else {
-                WIDEST_V6
-            };
-            if net.prefix_len() < widest {
-                return Err(format!("{text} is wider than /{widest}: name the networks"));
-            }
-            return Ok(Self::Net(net));
+        if let Some(networks) = networks(text)? {
+            return Ok(Self::Addresses(networks));
         }
         if let Some(domain) = text.strip_prefix("*.")
             && !domain.contains('*')
         {
-            return Ok(Self::Below(domain.to_ascii_lowercase()));
+            let named = Named::from_entry(domain);
+            return Ok(Self::Below(named.text));
         }
-        if text.contains('*') {
-            return wild(text).map(|matcher| Self::Wild(Box::new(matcher)));
-        }
-        Ok(Self::Exact(text.to_ascii_lowercase()))
+        let named = Named::from_entry(text);
+        let any_session = named.session.as_deref() == Some("*");
+        let session = named.session.as_deref().filter(|_| !any_session);
+        Ok(Self::Name(Box::new(Name {
+            text: wild(&named.text)?,
+            session: session.map(glob).transpose()?,
+            named,
+        })))
     }
 
-    /// Whether the entry stands for this value.
+    /// The name that it stands for, taken apart; none where it stands for addresses or domains.
+    pub(crate) fn named(&self) -> Option<&Named> {
+        match self {
+            Self::Name(name) => Some(&name.named),
+            Self::Addresses(_) | Self::Below(_) => None,
+        }
+    }
+
+    /// What its form says that it is; none of a bare name.
+    pub(crate) fn kind(&self) -> Option<IndicatorKind> {
+        match self {
+            Self::Addresses(_) => Some(IndicatorKind::Ip),
+            Self::Below(_) => Some(IndicatorKind::Domain),
+            Self::Name(name) => name.named.kind,
+        }
+    }
+
+    /// Whether the entry names this value, whatever it is.
     pub(crate) fn matches(&self, subject: &Subject) -> bool {
         match self {
-            Self::Net(net) => subject.ip.is_some_and(|ip| net.contains(&ip)),
+            Self::Addresses(networks) => subject
+                .ip
+                .is_some_and(|ip| networks.iter().any(|net| net.contains(&ip))),
             Self::Below(domain) => {
                 subject.kind == IndicatorKind::Domain && below(&subject.value, domain)
             }
-            Self::Wild(matcher) => matcher.is_match(&subject.value),
-            Self::Exact(text) => subject.ip.is_none() && subject.name == *text,
+            Self::Name(name) => subject.ip.is_none() && name.matches(&subject.named),
         }
     }
 }
 
-/// An address as a network of one, or a network; host bits are dropped.
+impl Name {
+    fn matches(&self, value: &Named) -> bool {
+        let own = &self.named;
+        let agree = |own: &Option<String>, other: &Option<String>| match (own, other) {
+            (Some(own), Some(other)) => own == "*" || own == other,
+            _ => true,
+        };
+        let has_name = match &self.text {
+            Some(glob) => glob.is_match(&value.text),
+            None => own.text == value.text,
+        };
+        let has_session = self.session.as_ref().is_none_or(|glob| {
+            let session = value.session.as_deref();
+            session.is_some_and(|session| glob.is_match(session))
+        });
+        has_name
+            && has_session
+            && agree(&own.account, &value.account)
+            && agree(&own.region, &value.region)
+            && agree(&own.zone, &value.zone)
+    }
+}
+
+/// An address as a network of one, or a network; host bits are dropped, and IPv4 in IPv6 becomes IPv4.
 pub(crate) fn network(text: &str) -> Option<IpNet> {
     if let Ok(ip) = text.parse::<IpAddr>() {
         return Some(IpNet::from(ip.to_canonical()));
     }
-    text.parse::<IpNet>().ok().map(|net| net.trunc())
+    let net = text.parse::<IpNet>().ok()?.trunc();
+    let mapped = match net {
+        IpNet::V6(net) => net
+            .addr()
+            .to_ipv4_mapped()
+            .zip(net.prefix_len().checked_sub(96)),
+        IpNet::V4(_) => None,
+    };
+    match mapped {
+        Some((ip, prefix)) => Ipv4Net::new(ip, prefix).ok().map(IpNet::V4),
+        None => Some(net),
+    }
+}
+
+/// The networks that an entry of a register means: an address, a network, a range (`203.0.113.4-203.0.113.9`). None where it
+/// is something else.
+///
+/// # Errors
+///
+/// Where they are too wide, or only look like some.
+pub(crate) fn networks(text: &str) -> Result<Option<Vec<IpNet>>, String> {
+    let looks_so = |text: &str| {
+        text.contains('*')
+            && text
+                .chars()
+                .all(|c| c.is_ascii_digit() || matches!(c, '.' | '*'))
+    };
+    if looks_so(text) {
+        return Err(format!(
+            "{text} is no network: write one such as 203.0.113.0/24"
+        ));
+    }
+    let found = match network(text) {
+        Some(net) => vec![net],
+        None => match text
+            .split_once('-')
+            .and_then(|(start, end)| range(start, end))
+        {
+            Some(networks) => networks,
+            None => return Ok(None),
+        },
+    };
+    if found.is_empty() || found.len() > MAX_NETWORKS {
+        return Err(format!(
+            "{text} is no range of addresses: name the networks"
+        ));
+    }
+    for net in &found {
+        let widest = match net {
+            IpNet::V4(_) => WIDEST_V4,
+            IpNet::V6(_) => WIDEST_V6,
+        };
+        if net.prefix_len() < widest {
+            return Err(format!("{text} is wider than /{widest}: name the networks"));
+        }
+    }
+    Ok(Some(found))
+}
+
+/// The networks between two addresses of one kind.
+fn range(start: &str, end: &str) -> Option<Vec<IpNet>> {
+    let address = |text: &str| text.trim().parse::<IpAddr>().ok();
+    let (start, end) = (address(start)?.to_canonical(), address(end)?.to_canonical());
+    match (start, end) {
+        (IpAddr::V4(start), IpAddr::V4(end)) => {
+            let all = Ipv4Subnets::new(start, end, 0).take(MAX_NETWORKS + 1);
+            Some(all.map(IpNet::V4).collect())
+        }
+        (IpAddr::V6(start), IpAddr::V6(end)) => {
+            let all = Ipv6Subnets::new(start, end, 0).take(MAX_NETWORKS + 1);
+            Some(all.map(|net: Ipv6Net| IpNet::V6(net)).collect())
+        }
+        _ => None,
+    }
 }
 
 /// Whether `name` lies below `domain`, label by label: `evilminexmr.com` is not below `minexmr.com`.
@@ -86,13 +209,20 @@ pub(crate) fn below(name: &str, domain: &str) -> bool {
         .is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
 }
 
-/// A name with `*` for any run of characters but `/`; nothing else is special.
-fn wild(text: &str) -> Result<GlobMatcher, String> {
+/// A name with `*` for any run of characters but `/`; nothing else is special. None where it has none.
+fn wild(text: &str) -> Result<Option<GlobMatcher>, String> {
+    if !text.contains('*') {
+        return Ok(None);
+    }
     if text.chars().filter(|c| c.is_alphanumeric()).count() < 3 {
         return Err(format!(
             "{text} stands for nearly everything: name what is meant"
         ));
     }
+    glob(text).map(Some)
+}
+
+fn glob(text: &str) -> Result<GlobMatcher, String> {
     let escaped: Vec<String> = text.split('*').map(globset::escape).collect();
     GlobBuilder::new(&escaped.join("*"))
         .case_insensitive(true)
@@ -152,9 +282,65 @@ mod tests {
 
     #[test]
     fn entries_that_stand_for_everything_are_refused() {
-        for text in ["", "*", "**", "*@*", "0.0.0.0/0", "::/0", "10.0.0.0/4"] {
+        for text in [
+            "",
+            "*",
+            "**",
+            "*@*",
+            "0.0.0.0/0",
+            "::/0",
+            "10.0.0.0/4",
+            "2000::/8",
+            "203.*",
+            "203.0.113.*",
+            "1.0.0.0-200.0.0.0",
+            "203.0.113.9-203.0.113.4",
+            "arn:aws:iam::444455556666:role/*",
+        ] {
             assert!(Pattern::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn addresses_are_written_in_several_ways() {
+        use IndicatorKind::Ip;
+        for (pattern, inside, outside) in [
+            ("203.0.113.4-203.0.113.9", "203.0.113.9", "203.0.113.10"),
+            ("203.0.113.4 - 203.0.113.9", "203.0.113.4", "203.0.113.3"),
+            ("2001:db8::1-2001:db8::9", "2001:db8::9", "2001:db8::a"),
+            ("::ffff:192.0.2.0/120", "192.0.2.7", "192.0.3.7"),
+        ] {
+            assert!(hits(pattern, Ip, inside), "{pattern}");
+            assert!(!hits(pattern, Ip, outside), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn roles_are_compared_whatever_form_they_are_written_in() {
+        use IndicatorKind::Principal;
+        let forms = [
+            "ci-deploy",
+            "arn:aws:iam::444455556666:role/ci-deploy",
+            "arn:aws-us-gov:iam::444455556666:role/teams/ci-deploy",
+            "arn:aws:sts::444455556666:assumed-role/ci-deploy/*",
+        ];
+        for entry in forms {
+            for value in [
+                "CI-deploy",
+                "arn:aws:iam::444455556666:role/ci-deploy",
+                "arn:aws:sts::444455556666:assumed-role/ci-deploy/run-1",
+            ] {
+                assert!(hits(entry, Principal, value), "{entry} {value}");
+            }
+            for value in ["ci-deploy2", "arn:aws:iam::444455556666:role/ci-deploy/x"] {
+                assert!(!hits(entry, Principal, value), "{entry} {value}");
+            }
+        }
+        let other = "arn:aws:sts::111122223333:assumed-role/ci-deploy/run-1";
+        assert!(!hits(forms[1], Principal, other), "another account's");
+        let one_session = "arn:aws:sts::444455556666:assumed-role/ci-deploy/run-1";
+        assert!(hits(one_session, Principal, one_session));
+        assert!(!hits(one_session, Principal, forms[1]), "any session");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::content::{Cached, Content};
 use crate::tool::{blocking, unavailable};
-pub(crate) use fields::Fields;
+pub(crate) use fields::{Columns, Fields};
 
 /// Most records that are searched on the spot: longer searches are for threads of their own, as is reading.
 const FEW_RECORDS: usize = 2_000;
@@ -56,7 +56,7 @@ pub struct RegisterReport {
 /// A row of a register.
 pub(crate) trait Record: Sized + Send + Sync + 'static {
     /// The columns that it knows.
-    const COLUMNS: &'static [&'static str];
+    const COLUMNS: Columns;
     /// Those that every table must have.
     const REQUIRED: &'static [&'static str];
 
@@ -69,6 +69,11 @@ pub(crate) trait Record: Sized + Send + Sync + 'static {
 
     /// What in a usable row will not do what its writer may think.
     fn doubts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What rows, each with its line, say against each other.
+    fn conflicts(_rows: &[(u64, Self)]) -> Vec<Problem> {
         Vec::new()
     }
 }

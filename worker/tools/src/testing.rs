@@ -19,7 +19,6 @@ pub(crate) fn at(text: &str) -> DateTime<Utc> {
 
 /// Discovery by a role on an instance, from outside, between 02:00 and 02:40.
 pub(crate) fn alert() -> Alert {
-    let indicator = |kind, value: &str, role| Indicator::new(kind, value, role);
     Alert {
         key: Key {
             product: "guardduty".to_owned(),
@@ -45,22 +44,7 @@ pub(crate) fn alert() -> Alert {
         finding_id: None,
         action: None,
         resources: Vec::new(),
-        indicators: vec![
-            indicator(IndicatorKind::Ip, "203.0.113.42", Role::Actor),
-            indicator(
-                IndicatorKind::Principal,
-                "prod-payments-worker",
-                Role::Actor,
-            ),
-            indicator(
-                IndicatorKind::AccessKey,
-                "ASIAEXAMPLEKEY000001",
-                Role::Actor,
-            ),
-            indicator(IndicatorKind::Instance, "i-0a1b2c3d4e5f60718", Role::Target),
-            indicator(IndicatorKind::Bucket, "payments-ledger", Role::Target),
-            indicator(IndicatorKind::Domain, "pool.minexmr.com", Role::Remote),
-        ],
+        indicators: indicators(),
         principals: Vec::new(),
         addresses: Vec::new(),
         callers: Vec::new(),
@@ -80,6 +64,26 @@ pub(crate) fn alert() -> Alert {
         trace: None,
         raw: Value::Null.into(),
     }
+}
+
+fn indicators() -> Vec<Indicator> {
+    let indicator = |kind, value: &str, role| Indicator::new(kind, value, role);
+    vec![
+        indicator(IndicatorKind::Ip, "203.0.113.42", Role::Actor),
+        indicator(
+            IndicatorKind::Principal,
+            "prod-payments-worker",
+            Role::Actor,
+        ),
+        indicator(
+            IndicatorKind::AccessKey,
+            "ASIAEXAMPLEKEY000001",
+            Role::Actor,
+        ),
+        indicator(IndicatorKind::Instance, "i-0a1b2c3d4e5f60718", Role::Target),
+        indicator(IndicatorKind::Bucket, "payments-ledger", Role::Target),
+        indicator(IndicatorKind::Domain, "pool.minexmr.com", Role::Remote),
+    ]
 }
 
 pub(crate) fn context() -> CallContext {

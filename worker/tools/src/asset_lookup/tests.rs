@@ -58,7 +58,9 @@ async fn an_asset_is_found_by_id_arn_address_and_name() {
 
 #[tokio::test]
 async fn full_names_of_other_clouds_and_services_are_found() {
-    let bucket = ROW.replace("i-0a1b2c3d4e5f60718", "payments-ledger");
+    let bucket = ROW
+        .replace("i-0a1b2c3d4e5f60718", "payments-ledger")
+        .replace(",instance,", ",bucket,");
     assert_eq!(
         ask(&bucket, "arn:aws:s3:::payments-ledger").await.rows,
         Some(1)
@@ -76,11 +78,12 @@ async fn full_names_of_other_clouds_and_services_are_found() {
 
 #[tokio::test]
 async fn a_name_that_anybody_may_choose_is_no_asset() {
-    let scanner = ROW.replace("i-0a1b2c3d4e5f60718", "vuln-scan-1");
+    let scanner = ROW
+        .replace("i-0a1b2c3d4e5f60718", "vuln-scan-1")
+        .replace(",instance,", ",,");
     for (name, found) in [
         ("arn:aws:ec2:eu-west-1:444455556666:instance/vuln-scan-1", 1),
         ("arn:aws:rds:eu-west-1:444455556666:db:vuln-scan-1", 1),
-        ("arn:aws:sqs:eu-west-1:444455556666:vuln-scan-1", 1),
         (
             "arn:aws:sts::444455556666:assumed-role/stolen/vuln-scan-1",
             0,
@@ -141,7 +144,6 @@ async fn only_an_approved_row_with_findings_and_an_end_clears() {
         ("grace", ""),
         ("Discovery:IAMUser/*", ""),
         ("2026-12-31", ""),
-        ("444455556666", "111122223333"),
     ] {
         let output = ask(&ROW.replace(from, to), "i-0a1b2c3d4e5f60718").await;
         assert_eq!(output.exonerations, [], "without {from}");
@@ -180,6 +182,86 @@ async fn a_name_clears_nothing_and_an_address_does() {
     let no_purpose = egress.replace("takes payments", "");
     let output = ask(&no_purpose, "203.0.113.42").await;
     assert!(!output.exonerations[0].detection_wrong);
+}
+
+#[tokio::test]
+async fn a_name_of_one_kind_is_no_name_of_another() {
+    use IndicatorKind::{Bucket, Container, Function, Instance};
+    let row = |id: &str, kind: &str| {
+        ROW.replace("i-0a1b2c3d4e5f60718", id)
+            .replace(",instance,", &format!(",{kind},"))
+    };
+    let id = "i-0fffffffffffffff1";
+    for (row, kind, name, found, cleared) in [
+        (row(id, "instance"), Instance, id, 1, 1),
+        (row(id, ""), Instance, id, 1, 1),
+        (row(id, "instance"), Container, id, 0, 0),
+        (row(id, ""), Container, id, 0, 0),
+        (row("web-1", "EC2 instance"), Function, "web-1", 0, 0),
+        (row("web-1", ""), Function, "web-1", 1, 0),
+        (row("web-1", "lambda"), Function, "web-1", 1, 1),
+        (row("web-1", ""), Bucket, "web-1", 1, 1),
+        (row("web-1", "bucket"), Bucket, "web-1", 1, 1),
+        (row("web-1", "instance"), Bucket, "web-1", 0, 0),
+        (row("web-1", "teapot"), Bucket, "web-1", 1, 0),
+        (row("arn:aws:s3:::web-1", ""), Bucket, "web-1", 1, 1),
+        (row("arn:aws:s3:::web-1", ""), Instance, "web-1", 0, 0),
+    ] {
+        let mut alert = testing::alert();
+        alert
+            .indicators
+            .push(Indicator::new(kind, name, Role::Target));
+        let asked = json!({ "indicator": name });
+        let output = testing::call_about(alert, &tool(&row), asked)
+            .await
+            .unwrap();
+        let told = (output.rows, output.exonerations.len());
+        assert_eq!(told, (Some(found), cleared), "{kind:?} {row}");
+    }
+}
+
+#[tokio::test]
+async fn a_retired_machine_clears_nothing_but_its_address_may_pass_on() {
+    let header = HEADER.replace(",purpose,", ",status,");
+    let tool = |rows: &str| {
+        AssetLookup::new(Config {
+            name: "assets".to_owned(),
+            path: Content::Text {
+                name: "assets.csv".into(),
+                text: format!("{header}{rows}").into(),
+            },
+        })
+    };
+    let row = ROW.replace("takes payments", "active");
+    let retired = ROW.replace("takes payments", "retired");
+    let other = row.replace("i-0a1b2c3d4e5f60718", "i-0fffffffffffffff1");
+    for (rows, asked, cleared) in [
+        (format!("{row}{retired}"), "i-0a1b2c3d4e5f60718", 0),
+        (format!("{other}{retired}"), "52.18.4.201", 1),
+    ] {
+        let asked = json!({ "indicator": asked });
+        let output = testing::call(&tool(&rows), asked).await.unwrap();
+        assert_eq!((output.rows, output.exonerations.len()), (Some(2), cleared));
+    }
+    let report = &tool(&format!("{row}{retired}")).reports()[0];
+    assert_eq!(
+        report.problems[0].to_string(),
+        "line 2: clears nothing: line 3 says that i-0a1b2c3d4e5f60718 is no more"
+    );
+}
+
+#[tokio::test]
+async fn a_machine_may_be_called_by_its_address_or_host_name() {
+    for (id, asked) in [
+        ("203.0.113.42", "203.0.113.42"),
+        ("web-1.shop.example", "web-1.shop.example"),
+        ("bücher.example", "xn--bcher-kva.example"),
+    ] {
+        let row = ROW.replace("i-0a1b2c3d4e5f60718", id);
+        let output = ask(&row, asked).await;
+        assert_eq!(output.exonerations.len(), 1, "{id}");
+        assert_eq!(tool(&row).reports()[0].problems, [], "{id}");
+    }
 }
 
 #[tokio::test]

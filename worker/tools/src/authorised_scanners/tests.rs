@@ -99,3 +99,55 @@ async fn half_the_internet_is_no_scanner() {
         json!({"register": "scanners.csv", "records": 1, "left_out": 1})
     );
 }
+
+#[tokio::test]
+async fn a_scanner_by_a_bare_name_is_a_principal_and_by_a_host_name_a_domain() {
+    use nightshift_alert::{Indicator, Role};
+    for (subject, kind, cleared) in [
+        ("ci-scan", IndicatorKind::Principal, 1),
+        ("ci-scan", IndicatorKind::Domain, 0),
+        ("scan.example.com", IndicatorKind::Domain, 1),
+        ("scan.example.com", IndicatorKind::Principal, 0),
+        ("i-0fffffffffffffff1", IndicatorKind::Instance, 1),
+        ("i-0fffffffffffffff1", IndicatorKind::Principal, 0),
+    ] {
+        let mut alert = testing::alert();
+        alert
+            .indicators
+            .push(Indicator::new(kind, subject, Role::Actor));
+        let tool = AuthorisedScanners::new(Config {
+            name: "scanners".to_owned(),
+            path: Content::Text {
+                name: "scanners.csv".into(),
+                text: format!(
+                    "id,subject,account,status,approved_by,valid_until,expected_findings\nPT-7,{subject},*,Enabled,ciso,2026-12-31,Discovery:*\n"
+                )
+                .into(),
+            },
+        });
+        let asked = json!({ "indicator": subject });
+        let output = testing::call_about(alert, &tool, asked).await.unwrap();
+        assert_eq!(output.exonerations.len(), cleared, "{subject} {kind:?}");
+        assert!(
+            output
+                .exonerations
+                .iter()
+                .all(|one| one.scope.account.as_deref() == Some("*"))
+        );
+        assert_eq!(tool.reports()[0].problems, []);
+    }
+}
+
+#[tokio::test]
+async fn several_subjects_stand_in_one_cell() {
+    let several = ROW.replace("203.0.113.0/24", "198.51.100.1; 203.0.113.40-203.0.113.45");
+    let json = ROW.replace(
+        "203.0.113.0/24",
+        "\"[\"\"198.51.100.1\"\", \"\"203.0.113.42\"\"]\"",
+    );
+    for rows in [several, json] {
+        let output = ask(&rows, "203.0.113.42").await;
+        assert_eq!(output.exonerations[0].subject, "203.0.113.42", "{rows}");
+        assert_eq!(ask(&rows, "203.0.113.46").await.rows, Some(0));
+    }
+}

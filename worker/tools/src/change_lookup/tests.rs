@@ -31,23 +31,99 @@ async fn ask(rows: &str) -> ToolOutput {
 }
 
 #[tokio::test]
-async fn a_change_by_the_alerts_actor_clears_its_subject() {
+async fn a_change_is_a_record_about_its_subject_and_its_actor() {
     let output = ask(ROW).await;
     let change = &output.body["changes"][0];
     assert_eq!(change["status"], "approved");
     assert_eq!(change["covers_events"], true);
     assert_eq!(change["actor_in_alert"], true);
-    let [one] = &output.exonerations[..] else {
+    let [of_subject, of_actor] = &output.exonerations[..] else {
         panic!("{:?}", output.exonerations)
     };
-    assert_eq!(
-        (one.kind.as_str(), one.reference.as_str()),
-        ("change", "CHG-41")
-    );
-    assert_eq!(check(one, &testing::alert()), Ok(()));
+    for one in [of_subject, of_actor] {
+        let told = (one.kind.as_str(), one.reference.as_str());
+        assert_eq!(told, ("change", "CHG-41"));
+        assert_eq!(check(one, &testing::alert()), Ok(()));
+    }
+    assert_eq!(of_subject.subject, SUBJECT);
+    assert!(of_subject.extent.is_empty());
+    assert_eq!(of_actor.subject, "prod-payments-worker");
+    let targets = Listed::These(vec![SUBJECT.to_owned()]);
+    assert_eq!(of_actor.extent.targets, targets);
     let anybody = ask(&ROW.replace("prod-payments-worker", "")).await;
     assert_eq!(anybody.body["changes"][0]["actor_in_alert"], Value::Null);
     assert_eq!(anybody.exonerations.len(), 1);
+}
+
+#[tokio::test]
+async fn a_change_is_found_by_its_actor() {
+    let arn = ROW.replace(
+        ",prod-payments-worker,",
+        ",arn:aws:iam::444455556666:role/ci/prod-payments-worker,",
+    );
+    for row in [ROW, &arn] {
+        let asked = json!({ "indicator": "prod-payments-worker" });
+        let output = ask_with(row, asked).await.unwrap();
+        let [one] = &output.exonerations[..] else {
+            panic!("{:?}", output.exonerations)
+        };
+        assert_eq!(one.subject, "prod-payments-worker");
+        let targets = Listed::These(vec![SUBJECT.to_owned()]);
+        assert_eq!(one.extent.targets, targets);
+    }
+    let by_key = ROW.replace(",prod-payments-worker,", ",ASIAEXAMPLEKEY000001,");
+    let asked = json!({ "indicator": "ASIAEXAMPLEKEY000001" });
+    let output = ask_with(&by_key, asked).await.unwrap();
+    assert_eq!(
+        output.exonerations[0].subject_type,
+        IndicatorKind::AccessKey
+    );
+}
+
+#[tokio::test]
+async fn a_user_to_whom_something_is_done_is_not_cleared() {
+    let user = "arn:aws:iam::444455556666:user/mallory";
+    for (actor, cleared) in [
+        ("prod-payments-worker", vec!["prod-payments-worker"]),
+        ("mallory", vec!["mallory", "mallory"]),
+        ("", vec!["mallory"]),
+    ] {
+        let row = ROW
+            .replace(SUBJECT, user)
+            .replace("prod-payments-worker", actor);
+        let mut alert = testing::alert();
+        let mallory = Indicator::new(IndicatorKind::Principal, "mallory", Role::Actor);
+        alert.indicators.push(mallory);
+        let asked = json!({ "indicator": "mallory" });
+        let output = testing::call_about(alert, &tool(&row), asked)
+            .await
+            .unwrap();
+        let subjects = output.exonerations.iter().map(|one| one.subject.as_str());
+        assert_eq!(subjects.collect::<Vec<_>>(), cleared, "{actor}");
+    }
+}
+
+#[tokio::test]
+async fn a_changed_thing_is_no_principal_of_its_name() {
+    let row = ROW
+        .replace(SUBJECT, "mallory")
+        .replace("prod-payments-worker", "");
+    for (kind, found) in [
+        (IndicatorKind::Principal, 0),
+        (IndicatorKind::Bucket, 1),
+        (IndicatorKind::Container, 1),
+        (IndicatorKind::Process, 0),
+    ] {
+        let mut alert = testing::alert();
+        alert
+            .indicators
+            .push(Indicator::new(kind, "mallory", Role::Actor));
+        let asked = json!({ "indicator": "mallory" });
+        let output = testing::call_about(alert, &tool(&row), asked)
+            .await
+            .unwrap();
+        assert_eq!(output.exonerations.len(), found, "{kind:?}");
+    }
 }
 
 #[tokio::test]
@@ -70,28 +146,28 @@ async fn another_actor_another_state_or_no_approval_clears_nothing() {
 }
 
 #[tokio::test]
-async fn a_change_of_one_clears_no_deed_of_another() {
+async fn a_change_of_one_clears_nothing_that_another_did() {
     use IndicatorKind::{AccessKey, Email, Principal};
     let of = |kind, value: &str, role| Indicator::new(kind, value, role);
     let ours = of(Principal, "prod-payments-worker", Role::Actor);
     let key = |id: &str| of(AccessKey, id, Role::Actor);
     for (who, actors, clears) in [
-        ("its actor alone", vec![ours.clone()], 1),
+        ("its actor alone", vec![ours.clone()], 2),
         (
             "its actor with a key",
             vec![ours.clone(), key("AKIAEXAMPLE0000001")],
-            1,
+            2,
         ),
         ("another", vec![of(Principal, "mallory", Role::Actor)], 0),
         (
-            "another beside it",
+            "another beside it, whom it does not clear",
             vec![ours.clone(), of(Principal, "mallory", Role::Actor)],
-            0,
+            2,
         ),
         (
-            "another by mail",
+            "another by mail, whom it does not clear",
             vec![ours.clone(), of(Email, "m@shop.example", Role::Actor)],
-            0,
+            2,
         ),
         (
             "another, on the actor as a thing",
@@ -110,8 +186,14 @@ async fn a_change_of_one_clears_no_deed_of_another() {
         let output = testing::call_about(alert, &tool(ROW), asked).await.unwrap();
         assert_eq!(
             output.body["changes"][0]["actor_in_alert"],
-            clears == 1,
+            clears > 0,
             "{who}"
+        );
+        let subjects = output.exonerations.iter().map(|one| one.subject.as_str());
+        assert!(
+            subjects
+                .clone()
+                .all(|one| [SUBJECT, "prod-payments-worker"].contains(&one))
         );
         assert_eq!(output.exonerations.len(), clears, "{who}");
     }

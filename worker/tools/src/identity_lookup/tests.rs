@@ -58,7 +58,7 @@ async fn a_name_that_only_looks_like_an_approved_one_is_not_found() {
 }
 
 #[tokio::test]
-async fn an_identity_clears_only_from_its_usual_networks_while_it_is_active() {
+async fn an_identity_tells_its_networks_and_clears_while_active() {
     let output = ask(ROW, "prod-payments-worker").await;
     assert_eq!(output.exonerations[0].kind, "identity");
     assert_eq!(output.exonerations[0].reference, "ID-9");
@@ -68,7 +68,10 @@ async fn an_identity_clears_only_from_its_usual_networks_while_it_is_active() {
         "prod-payments-worker",
     )
     .await;
-    assert_eq!(elsewhere.exonerations, []);
+    assert_eq!(
+        elsewhere.exonerations[0].extent.networks,
+        Listed::These(vec!["198.51.100.0/24".to_owned()])
+    );
     assert_eq!(
         elsewhere.body["identities"][0]["outside_usual_networks"],
         json!(["203.0.113.42"])
@@ -80,6 +83,130 @@ async fn an_identity_clears_only_from_its_usual_networks_while_it_is_active() {
             (Some(1), 0),
             "{from} → {to}"
         );
+    }
+}
+
+#[tokio::test]
+async fn any_network_is_told_beside_an_empty_list() {
+    let any = ROW.replace("203.0.113.0/24", "any");
+    let output = ask(&any, "prod-payments-worker").await;
+    assert_eq!(output.exonerations[0].extent.networks, Listed::Any);
+    let row = &output.body["identities"][0];
+    assert_eq!(
+        (&row["networks"], &row["usual_networks"]),
+        (&json!("any"), &serde_json::Value::Null)
+    );
+    assert_eq!(row["outside_usual_networks"], json!([]));
+}
+
+#[tokio::test]
+async fn of_two_rows_one_terminated_neither_clears() {
+    let gone = ROW
+        .replace("ID-9", "ID-8")
+        .replace(",active,", ",terminated,");
+    for rows in [format!("{ROW}{gone}"), format!("{gone}{ROW}")] {
+        let output = ask(&rows, "prod-payments-worker").await;
+        assert_eq!((output.rows, output.exonerations.len()), (Some(2), 0));
+    }
+    let role = |account| format!("arn:aws:iam::{account}:role/prod-payments-worker");
+    let of = |row: &str, account| {
+        let worker =
+            "prod-payments-worker,arn:aws:sts::444455556666:assumed-role/prod-payments-worker/*";
+        row.replace(worker, &format!("{},", role(account)))
+    };
+    let rows = format!("{}{}", of(ROW, "444455556666"), of(&gone, "111122223333"));
+    let output = ask(&rows, "prod-payments-worker").await;
+    assert_eq!(output.exonerations.len(), 1, "gone in another account");
+    let renewed = ROW.replace(",active,", ",expired,");
+    let output = ask(&format!("{renewed}{ROW}"), "prod-payments-worker").await;
+    assert_eq!(output.exonerations.len(), 1, "a row that was renewed");
+}
+
+#[tokio::test]
+async fn a_service_account_holds_where_its_row_says() {
+    let address = "ci@shop.iam.gserviceaccount.com";
+    for (subject, account, scope) in [
+        (address, "", "shop"),
+        (address, "other-shop", "other-shop"),
+        (address, "*", "*"),
+        ("serviceAccount:ci@shop.iam.gserviceaccount.com", "", "shop"),
+        (
+            "//iam.googleapis.com/projects/shop/serviceAccounts/ci@shop.iam.gserviceaccount.com",
+            "",
+            "shop",
+        ),
+    ] {
+        let text = format!(
+            "principal,account,expected_findings,approved_by,valid_until\n{subject},{account},Discovery:*,grace,2026-12-31\n"
+        );
+        let tool = IdentityLookup::new(Config {
+            name: "identities".to_owned(),
+            path: Content::Text {
+                name: "identities.csv".into(),
+                text: text.into(),
+            },
+        });
+        let asked = json!({ "principal": address });
+        let output = testing::call(&tool, asked).await.unwrap();
+        let told = output.exonerations.iter();
+        let told: Vec<_> = told.map(|one| one.scope.account.as_deref()).collect();
+        assert_eq!(told, [Some(scope)], "{subject} {account}");
+        assert_eq!(tool.reports()[0].problems, [], "{subject} {account}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_of_a_role_clears_no_user_of_its_name() {
+    use nightshift_alert::{Principal, PrincipalKind};
+    let named = |row: &str| {
+        IdentityLookup::new(Config {
+            name: "identities".to_owned(),
+            path: Content::Text {
+                name: "identities.csv".into(),
+                text: format!(
+                    "principal,kind,account,expected_findings,approved_by,valid_until\n{row},Discovery:*,grace,2026-12-31\n"
+                )
+                .into(),
+            },
+        })
+    };
+    for (row, user, role, other) in [
+        ("prod-payments-worker,role,4", 0, 1, 0),
+        ("prod-payments-worker,user,4", 1, 0, 0),
+        ("prod-payments-worker,kubernetes,4", 0, 0, 1),
+        ("prod-payments-worker,ci,4", 1, 1, 0),
+        ("prod-payments-worker,,4", 1, 1, 0),
+        ("prod-payments-worker,bucket,4", 0, 0, 0),
+        (
+            "arn:aws:iam::444455556666:role/x/prod-payments-worker,,",
+            0,
+            1,
+            0,
+        ),
+        (
+            "arn:aws:iam::444455556666:user/prod-payments-worker,,",
+            1,
+            0,
+            0,
+        ),
+    ] {
+        for (kind, cleared) in [
+            (PrincipalKind::User, user),
+            (PrincipalKind::Role, role),
+            (PrincipalKind::Other, other),
+        ] {
+            let mut alert = testing::alert();
+            alert.principals.push(Principal {
+                name: "prod-payments-worker".to_owned(),
+                kind,
+                id: None,
+            });
+            let asked = json!({ "principal": "prod-payments-worker" });
+            let output = testing::call_about(alert, &named(row), asked)
+                .await
+                .unwrap();
+            assert_eq!(output.exonerations.len(), cleared, "{row} {kind:?}");
+        }
     }
 }
 
@@ -119,7 +246,7 @@ async fn a_network_that_is_none_makes_a_bad_row() {
 }
 
 #[tokio::test]
-async fn a_name_clears_in_its_own_account_only() {
+async fn a_row_tells_the_accounts_that_it_holds_in() {
     let row = |account: &str| {
         format!("ID-9,{account},ci-deployer,Discovery:IAMUser/*,grace,2026-12-31\n")
     };
@@ -136,13 +263,19 @@ async fn a_name_clears_in_its_own_account_only() {
             },
         })
     };
-    let ours = testing::alert().account.unwrap();
-    for (account, cleared) in [(ours.as_str(), 1), ("999988887777", 0), ("", 1)] {
+    for (account, scopes) in [
+        ("444455556666", vec![Some("444455556666")]),
+        ("44455556666", vec![Some("044455556666")]),
+        ("444455556666;*", vec![Some("444455556666"), Some("*")]),
+        ("", vec![None]),
+    ] {
         let tool = tool(account);
         let asked = json!({ "principal": "ci-deployer" });
         let output = testing::call(&tool, asked).await.unwrap();
         assert_eq!(output.body["found"], 1, "{account:?}");
-        assert_eq!(output.exonerations.len(), cleared, "{account:?}");
+        let told = output.exonerations.iter();
+        let told: Vec<_> = told.map(|one| one.scope.account.as_deref()).collect();
+        assert_eq!(told, scopes, "{account:?}");
         let doubts = tool.reports()[0].problems.len();
         assert_eq!(doubts, usize::from(account.is_empty()), "{account:?}");
     }

@@ -73,8 +73,14 @@ fn searched(config: &Config, search: &Search, seen: &Seen) -> Value {
         "unreadable_lines": seen.unreadable,
         "problems": seen.problems.iter().take(MAX_PROBLEMS).collect::<Vec<_>>(),
     });
-    if let Some(searched) = searched.as_object_mut().filter(|_| seen.without_time > 0) {
-        searched.insert("without_time".to_owned(), seen.without_time.into());
+    let counts = [
+        ("without_time", seen.without_time),
+        ("of_later", seen.of_later),
+    ];
+    for (name, count) in counts {
+        if let Some(searched) = searched.as_object_mut().filter(|_| count > 0) {
+            searched.insert(name.to_owned(), count.into());
+        }
     }
     searched
 }

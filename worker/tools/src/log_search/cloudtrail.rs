@@ -7,9 +7,26 @@
 use serde_json::Value;
 
 use super::entry::{Entry, mentions, moment, text};
+use super::wrapping;
 
 /// Keys under which files hold their records.
-pub(super) const LISTS: &[&str] = &["Records"];
+pub(super) const LISTS: &[&str] = &wrapping::LISTS;
+
+/// The field that every record has.
+pub(super) const NAME: &str = "eventName";
+
+/// Whether something without the name of an event is another kind of what CloudTrail writes: an insight has that name in its
+/// details.
+pub(super) fn is_another_kind(record: &Value) -> bool {
+    record.get("insightDetails").is_some()
+}
+
+/// Whether something seems to be a record whose name cannot be read.
+pub(super) fn seems_a_record(record: &Value) -> bool {
+    ["eventTime", "userIdentity", "eventSource"]
+        .iter()
+        .any(|field| record.get(field).is_some())
+}
 
 pub(super) fn entry(record: &Value) -> Option<Entry> {
     let action = text(record, "/eventName")?;

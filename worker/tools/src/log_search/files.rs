@@ -2,7 +2,7 @@
 //!
 //! A folder means all log files below it, those that were rotated last; a glob is matched against the whole path, and what
 //! matches is read whatever its ending. Symbolic links below the path are not followed, so that a log never leads out of
-//! itself; what is not read for it is said.
+//! itself. What of a folder is not read is said, but for what only stands beside logs.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -22,8 +22,33 @@ const MAX_DEPTH: usize = 12;
 /// Endings of what is taken for a log in a folder.
 const ENDINGS: [&str; 5] = ["json", "jsonl", "ndjson", "log", "txt"];
 
-/// Endings of what would have to be unpacked first.
-const COMPRESSED: [&str; 4] = ["gz", "zst", "bz2", "xz"];
+/// Endings of what is unpacked while it is read.
+const PACKED: [&str; 5] = ["gz", "zst", "zstd", "bz2", "zip"];
+
+/// Endings of files that were put aside by whoever rotates logs.
+const PUT_ASIDE: [&str; 4] = ["old", "bak", "prev", "orig"];
+
+/// Endings, and whole names, of what stands beside logs and is none.
+const COMPANIONS: [&str; 18] = [
+    "md",
+    "sha1",
+    "sha256",
+    "sha512",
+    "md5",
+    "sig",
+    "asc",
+    "sum",
+    "offset",
+    "pos",
+    "lock",
+    "pid",
+    "swp",
+    "readme",
+    "license",
+    "_success",
+    "sha256sums",
+    "checksums",
+];
 
 /// The files of a log, in the order of their names.
 #[derive(Debug, Default)]
@@ -74,10 +99,7 @@ pub(super) fn find(path: &Path) -> Result<Files, String> {
             files.paths.push(path.to_owned());
             return Ok(files);
         }
-        Ok(_) => Walk::new(path, usize::MAX, &|file| {
-            is_log(file) || is_rotated(file) || is_compressed(file)
-        })
-        .into_files(&mut files),
+        Ok(_) => Walk::new(path, usize::MAX, &kind_of).into_files(&mut files),
         Err(error) if !is_glob(path) => return Err(unreadable(path, &error)),
         Err(_) => {
             let glob = GlobBuilder::new(&path.to_string_lossy())
@@ -102,7 +124,11 @@ pub(super) fn find(path: &Path) -> Result<Files, String> {
             } else {
                 &base
             };
-            Walk::new(base, levels, &|file| glob.is_match(file)).into_files(&mut files);
+            let wanted = |file: &Path| match glob.is_match(file) {
+                true => Kind::Log,
+                false => Kind::Companion,
+            };
+            Walk::new(base, levels, &wanted).into_files(&mut files);
         }
     }
     files
@@ -124,30 +150,53 @@ fn is_glob(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '[', '{'])
 }
 
-/// In lower case; empty where it has none.
-fn ending(path: &Path) -> String {
-    path.extension()
-        .map(|ending| ending.to_string_lossy().to_ascii_lowercase())
-        .unwrap_or_default()
+/// What a file of a folder is by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Log,
+    /// It may hold a part of the log, and nobody here reads its like.
+    Unread,
+    Companion,
 }
 
-fn is_log(path: &Path) -> bool {
-    ENDINGS.contains(&ending(path).as_str())
+fn kind_of(path: &Path) -> Kind {
+    let name = unpacked_name(path);
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    let is_companion = COMPANIONS.contains(&ending.unwrap_or(&name)) || name.starts_with('.');
+    match ending {
+        _ if is_companion => Kind::Companion,
+        None => Kind::Log,
+        Some(ending) if ENDINGS.contains(&ending) || is_rotated(path) => Kind::Log,
+        Some(_) if name.ends_with(".zip") => Kind::Log,
+        Some(_) => Kind::Unread,
+    }
 }
 
-fn is_compressed(path: &Path) -> bool {
-    COMPRESSED.contains(&ending(path).as_str())
-}
-
-/// Whether it is named as logs are once they are put aside: `auth.log.1`, `auth.log-20261122`, `app.jsonl.2026-11-22.gz`.
-fn is_rotated(path: &Path) -> bool {
+/// Its name in lower case, without the ending of what it is packed with; an archive keeps it.
+fn unpacked_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.to_ascii_lowercase();
-    ENDINGS.iter().any(|ending| {
+    match name.rsplit_once('.') {
+        Some((inner, ending)) if PACKED.contains(&ending) && ending != "zip" => inner.to_owned(),
+        _ => name,
+    }
+}
+
+/// Whether it is named as logs are once they are put aside: `auth.log.1`, `auth.log-20261122`, `app.jsonl.2026-11-22.gz`,
+/// `messages.1`, `audit.old`.
+fn is_rotated(path: &Path) -> bool {
+    let name = unpacked_name(path);
+    let behind_log = ENDINGS.iter().any(|ending| {
         let behind = name.split_once(&format!(".{ending}"));
         let behind = behind.and_then(|(_, rest)| rest.strip_prefix(['.', '-', '_']));
         behind.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    })
+    });
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    let is_put_aside = ending.is_some_and(|ending| {
+        let is_number = ending.bytes().all(|c| c.is_ascii_digit() || c == b'-');
+        (is_number && !ending.is_empty()) || PUT_ASIDE.contains(&ending)
+    });
+    behind_log || is_put_aside
 }
 
 /// One look through a folder and what is below it.
@@ -155,7 +204,9 @@ struct Walk<'a> {
     base: &'a Path,
     /// How many levels below the base what is wanted may lie.
     levels: usize,
-    wanted: &'a dyn Fn(&Path) -> bool,
+    wanted: &'a dyn Fn(&Path) -> Kind,
+    /// Files of kinds that are not read.
+    unread: Vec<PathBuf>,
     /// Links to what would be read if it were there itself.
     links: Vec<PathBuf>,
     /// Whether folders were too deep.
@@ -163,11 +214,12 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(base: &'a Path, levels: usize, wanted: &'a dyn Fn(&Path) -> bool) -> Self {
+    fn new(base: &'a Path, levels: usize, wanted: &'a dyn Fn(&Path) -> Kind) -> Self {
         Self {
             base,
             levels,
             wanted,
+            unread: Vec::new(),
             links: Vec::new(),
             is_cut: false,
         }
@@ -178,6 +230,13 @@ impl<'a> Walk<'a> {
         if self.is_cut {
             let what = format!("folders more than {MAX_DEPTH} levels down were not read");
             files.problems.push(what);
+        }
+        if let Some(first) = self.unread.iter().min() {
+            files.problems.push(format!(
+                "{} files of kinds that are not read, such as {}: unpack them, or name the others with a glob",
+                self.unread.len(),
+                first.display()
+            ));
         }
         self.links
             .retain(|link| leads_elsewhere(link, self.base, &files.paths));
@@ -210,24 +269,17 @@ impl<'a> Walk<'a> {
             let is_way = depth < self.levels && entry.file_name() != "lost+found";
             if kind.is_dir() && is_way {
                 self.folder(&path, depth + 1, files);
-            } else if kind.is_symlink() && ((self.wanted)(&path) || (is_way && path.is_dir())) {
-                self.links.push(path);
-            } else if kind.is_file() && (self.wanted)(&path) {
-                file(path, files);
+                continue;
+            }
+            let wanted = (self.wanted)(&path);
+            let is_wanted = wanted != Kind::Companion || (is_way && path.is_dir());
+            match wanted {
+                _ if kind.is_symlink() && is_wanted => self.links.push(path),
+                Kind::Log if kind.is_file() => files.paths.push(path),
+                Kind::Unread if kind.is_file() => self.unread.push(path),
+                _ => {}
             }
         }
-    }
-}
-
-fn file(path: PathBuf, files: &mut Files) {
-    if is_compressed(&path) {
-        let what = format!(
-            "{} is compressed: unpack it to have it read",
-            path.display()
-        );
-        files.problems.push(what);
-    } else {
-        files.paths.push(path);
     }
 }
 
@@ -259,7 +311,8 @@ mod tests {
             "2026/03/b.json",
             "2026/03/a.jsonl",
             "2026/c.json.gz",
-            "2026/d.bin",
+            "2026/d.parquet",
+            "2026/README.md",
         ] {
             fs::write(root.join(name), "").unwrap();
         }
@@ -271,8 +324,16 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let files = find(root).unwrap();
-        assert!(files.problems[0].contains("c.json.gz is compressed"));
-        assert_eq!(names(files), ["2026/03/a.jsonl", "2026/03/b.json"]);
+        let told = files.problems.join("; ");
+        assert!(
+            told.starts_with("1 files of kinds that are not read"),
+            "{told}"
+        );
+        assert!(told.contains("2026/d.parquet"), "{told}");
+        assert_eq!(
+            names(files),
+            ["2026/03/a.jsonl", "2026/03/b.json", "2026/c.json.gz"]
+        );
         let files = find(&root.join("2026/*/*.json")).unwrap();
         assert_eq!(names(files), ["2026/03/b.json"]);
         let files = find(&root.join("2026/03/a.jsonl")).unwrap();
@@ -301,6 +362,12 @@ mod tests {
             "auth.log-20261122",
             "b.log",
             "audit",
+            "messages.1",
+            "events.old",
+            "trail.zip",
+            "backup.tar.gz",
+            "logs.tgz",
+            ".DS_Store",
         ] {
             fs::write(root.join(name), "").unwrap();
         }
@@ -311,10 +378,21 @@ mod tests {
         let files = find(root).unwrap();
         assert_eq!(
             names(&files),
-            ["auth.log", "b.log", "auth.log-20261122", "auth.log.1"]
+            [
+                "audit",
+                "auth.log",
+                "b.log",
+                "trail.zip",
+                "auth.log-20261122",
+                "auth.log.1",
+                "auth.log.2.gz",
+                "events.old",
+                "messages.1"
+            ]
         );
-        assert_eq!(files.problems.len(), 1, "{:?}", files.problems);
-        assert!(files.problems[0].contains("auth.log.2.gz is compressed"));
+        let told = files.problems.join("; ");
+        assert!(told.starts_with("2 files of kinds"), "{told}");
+        assert!(told.contains("backup.tar.gz"), "{told}");
         let files = find(&root.join("aud*")).unwrap();
         assert_eq!(names(&files), ["audit"]);
         let files = find(&root.join("auth.log*")).unwrap();
@@ -324,7 +402,8 @@ mod tests {
                 "auth.log",
                 "auth.log.offset",
                 "auth.log-20261122",
-                "auth.log.1"
+                "auth.log.1",
+                "auth.log.2.gz"
             ]
         );
     }

@@ -15,6 +15,7 @@ use crate::moment::Range;
 pub(super) struct Search {
     pub(super) filters: Filters,
     pub(super) range: Range,
+    pub(super) now: DateTime<Utc>,
     /// The alert's own events; rows nearest to them are shown.
     pub(super) events: Option<(DateTime<Utc>, DateTime<Utc>)>,
     pub(super) limit: usize,

@@ -7,9 +7,13 @@
 use serde_json::Value;
 
 use super::entry::{Entry, mentions, moment, text};
+use super::wrapping;
 
-/// Key under which the API's answer holds its entries.
-pub(super) const LISTS: &[&str] = &["entries"];
+/// Keys under which files, and the API's answer, hold their entries.
+pub(super) const LISTS: &[&str] = &wrapping::LISTS;
+
+/// The field that every record has, and no other entry of a sink.
+pub(super) const PAYLOAD: &str = "protoPayload";
 
 pub(super) fn entry(record: &Value) -> Option<Entry> {
     let payload = record.get("protoPayload")?;

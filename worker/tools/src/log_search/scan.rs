@@ -1,7 +1,6 @@
 //! One pass over the files of a log: count, filter, keep the rows that say most.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +14,8 @@ use super::entry::Entry;
 use super::filter::Search;
 use super::records::{self, Ended};
 use super::vpc_flow::Layout;
-use super::{Config, LogFormat, cloudtrail, files, gcp_audit, json_lines};
+use super::wrapping::{self, Loads};
+use super::{Config, LogFormat, cloudtrail, files, gcp_audit, json_lines, unpack};
 use crate::content::{Content, unreadable};
 use crate::tool::unavailable;
 
@@ -45,7 +45,12 @@ pub(super) struct Seen {
     /// Records that tell no time that is read, and may be of any.
     pub(super) without_time: u64,
     pub(super) earliest: Option<DateTime<Utc>>,
+    /// The last one, as far as it is not after the search: a record of next year makes no log whole.
     pub(super) latest: Option<DateTime<Utc>>,
+    /// When it is searched.
+    pub(super) now: Option<DateTime<Utc>>,
+    /// Records that say they are of later.
+    pub(super) of_later: u64,
     /// The rows that are kept.
     pub(super) rows: Vec<Row>,
     pub(super) deeds: Deeds,
@@ -129,7 +134,10 @@ fn widen(
 ///
 /// When nothing could be read, or nothing that was read is a record of the format.
 pub(super) fn run(config: &Config, search: &Search, stop: &AtomicBool) -> Result<Seen, ToolError> {
-    let mut seen = Seen::default();
+    let mut seen = Seen {
+        now: Some(search.now),
+        ..Seen::default()
+    };
     let since = search.range.from.checked_sub_signed(LATE);
     pass(config, since, &mut seen, &mut |seen, entry| {
         if let Some(entry) = entry {
@@ -230,14 +238,11 @@ fn pass(
                     seen.stopped_after = Some(config.max_scan_bytes);
                     break;
                 }
-                let Some(ended) = file(config, &path, &mut left, seen, each) else {
-                    continue;
-                };
-                if ended.stopped {
+                if !file(config, &path, &mut left, seen, each) {
                     break;
                 }
             }
-            if seen.files == 0 {
+            if seen.files == 0 && seen.scanned == 0 {
                 return Err(seen.problems.join("; "));
             }
         }
@@ -253,40 +258,66 @@ fn pass(
     Ok(())
 }
 
-/// Reads one file; nothing where it cannot be read, which is then told.
-fn file(
-    config: &Config,
-    path: &Path,
-    left: &mut u64,
-    seen: &mut Seen,
-    each: Each<'_>,
-) -> Option<Ended> {
-    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-    let (bytes, file) = match opened {
-        Ok(opened) => opened,
-        Err(error) => {
-            seen.problems.push(unreadable(path, &error));
-            return None;
+/// Reads one file, and answers whether to go on. That it cannot be read, or not to its end, is told.
+fn file(config: &Config, path: &Path, left: &mut u64, seen: &mut Seen, each: Each<'_>) -> bool {
+    let mut goes_on = true;
+    let read = unpack::parts(path, &mut |part| {
+        if *left == 0 {
+            seen.stopped_after = Some(config.max_scan_bytes);
+            return Ok(false);
         }
-    };
-    seen.files += 1;
-    let cut = bytes > *left;
-    let before = seen.unreadable;
-    let reader = BufReader::with_capacity(BUFFER_BYTES, file.take(*left));
-    let ended = one(config, reader, seen, each);
-    *left = left.saturating_sub(bytes);
-    if cut {
-        seen.stopped_after = Some(config.max_scan_bytes);
-        // The record at the cut is whole in the file.
-        seen.unreadable = seen.unreadable.saturating_sub(1).max(before);
-    }
-    match ended {
-        Ok(ended) => Some(ended),
-        Err(error) => {
-            seen.problems.push(unreadable(path, &error));
-            None
+        let mut bounded = part.take(*left);
+        let before = seen.unreadable;
+        let reader = BufReader::with_capacity(BUFFER_BYTES, &mut bounded);
+        let ended = one(config, reader, seen, each);
+        *left = bounded.limit();
+        let mut beyond = [0];
+        if *left == 0 && bounded.into_inner().read(&mut beyond)? > 0 {
+            seen.stopped_after = Some(config.max_scan_bytes);
+            // The record at the cut is whole in the file.
+            seen.unreadable = seen.unreadable.saturating_sub(1).max(before);
         }
+        goes_on = !ended?.stopped;
+        Ok(goes_on)
+    });
+    match read {
+        Ok(()) => seen.files += 1,
+        Err(error) => seen.problems.push(unreadable(path, &error)),
     }
+    goes_on
+}
+
+/// How records of a format of JSON are told from what else stands in its files.
+struct Records {
+    parse: fn(&Config, &Value) -> Option<Entry>,
+    lists: &'static [&'static str],
+    /// Whether what is no record hides none.
+    is_foreign: fn(&Value) -> bool,
+}
+
+fn records_of(format: LogFormat) -> Option<Records> {
+    Some(match format {
+        LogFormat::VpcFlow => return None,
+        LogFormat::Cloudtrail => Records {
+            parse: |_, record| cloudtrail::entry(record),
+            lists: cloudtrail::LISTS,
+            is_foreign: |record| {
+                cloudtrail::is_another_kind(record)
+                    || !(cloudtrail::seems_a_record(record)
+                        || wrapping::mentions_field(record, cloudtrail::NAME))
+            },
+        },
+        LogFormat::GcpAudit => Records {
+            parse: |_, record| gcp_audit::entry(record),
+            lists: gcp_audit::LISTS,
+            is_foreign: |record| !wrapping::mentions_field(record, gcp_audit::PAYLOAD),
+        },
+        LogFormat::JsonLines => Records {
+            parse: |config, record| json_lines::entry(record, &config.fields),
+            lists: json_lines::LISTS,
+            is_foreign: Value::is_object,
+        },
+    })
 }
 
 fn one(
@@ -295,22 +326,45 @@ fn one(
     seen: &mut Seen,
     each: Each<'_>,
 ) -> io::Result<Ended> {
-    let (parse, lists): (fn(&Config, &Value) -> Option<Entry>, _) = match config.format {
-        LogFormat::VpcFlow => return flows(reader, seen, each),
-        LogFormat::Cloudtrail => (|_, record| cloudtrail::entry(record), cloudtrail::LISTS),
-        LogFormat::GcpAudit => (|_, record| gcp_audit::entry(record), gcp_audit::LISTS),
-        LogFormat::JsonLines => (
-            |config, record| json_lines::entry(record, &config.fields),
-            json_lines::LISTS,
-        ),
+    let Some(records) = records_of(config.format) else {
+        return flows(reader, seen, each);
     };
-    let ended = records::json(reader, lists, &mut |record| {
-        let entry = parse(config, &record);
-        seen.foreign += u64::from(entry.is_none() && record.is_object());
-        note(seen, entry, each)
+    let ended = records::json(reader, records.lists, &mut |value| {
+        if let Some(entry) = (records.parse)(config, &value) {
+            return note(seen, Some(entry), each);
+        }
+        let loads = Loads::of(&value);
+        let within: Vec<Entry> = loads
+            .values
+            .iter()
+            .filter_map(|load| (records.parse)(config, load))
+            .collect();
+        // A part of a wrapping that is no record may be one that nobody could read.
+        let lost = match within.is_empty() {
+            true => !value.is_object() || !(records.is_foreign)(&value),
+            false => holds_more(&loads.values, within.len(), &records),
+        };
+        let lost = lost || (loads.broken > 0 && config.format != LogFormat::JsonLines);
+        if within.is_empty() || lost {
+            seen.foreign += u64::from(!lost);
+            if !note(seen, None, each) {
+                return false;
+            }
+        }
+        within
+            .into_iter()
+            .all(|entry| note(seen, Some(entry), each))
     })?;
     seen.unreadable += ended.broken;
     Ok(ended)
+}
+
+/// Whether some of what a wrapping holds seems to be a record and was not read.
+fn holds_more(loads: &[Value], read: usize, records: &Records) -> bool {
+    let innermost = loads
+        .iter()
+        .filter(|load| Loads::of(load).is_empty() && !(records.is_foreign)(load));
+    innermost.count() > read
 }
 
 fn flows(reader: impl io::BufRead, seen: &mut Seen, each: Each<'_>) -> io::Result<Ended> {
@@ -333,7 +387,10 @@ fn note(seen: &mut Seen, entry: Option<Entry>, each: Each<'_>) -> bool {
     let entry = entry.map(Entry::canonical);
     if let Some(entry) = &entry {
         seen.scanned += 1;
-        widen(&mut seen.earliest, &mut seen.latest, entry.at);
+        let of_later = entry.at.zip(seen.now).is_some_and(|(at, now)| at > now);
+        seen.of_later += u64::from(of_later);
+        let at = entry.at.filter(|_| !of_later);
+        widen(&mut seen.earliest, &mut seen.latest, at);
     } else {
         seen.unreadable += 1;
     }

@@ -6,6 +6,7 @@ use super::*;
 use crate::testing::{self, at};
 
 mod chosen;
+mod files;
 mod formats;
 
 fn tool(format: LogFormat, text: impl Into<String>) -> LogSearch {
@@ -212,30 +213,6 @@ async fn a_log_that_cannot_be_read_is_never_a_quiet_log() {
 }
 
 #[tokio::test]
-async fn a_compressed_file_beside_others_is_told() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("a.json.gz"), [0x1f, 0x8b]).unwrap();
-    std::fs::write(
-        folder.path().join("b.json"),
-        lines(&[call("2026-03-02T02:10:00Z", "ListBuckets")]),
-    )
-    .unwrap();
-    let tool = LogSearch::new(Config {
-        path: Content::Path(folder.path().to_owned()),
-        ..(*tool(LogFormat::Cloudtrail, "").config).clone()
-    });
-    let output = ask(&tool, json!({"ip": "203.0.113.42"})).await;
-    assert!(output.truncated, "part of the log is missing");
-    assert!(
-        output.body["searched"]["problems"][0]
-            .as_str()
-            .unwrap()
-            .contains("is compressed")
-    );
-    assert_eq!(output.body["rows_matched"], 1);
-}
-
-#[tokio::test]
 async fn a25_a_caller_hides_no_record_behind_what_a_strict_parser_refuses() {
     let quiet = call("2026-03-02T02:09:00Z", "ListBuckets").to_string();
     let deed = call("2026-03-02T02:10:00Z", "DeleteTrail").to_string();
@@ -278,9 +255,14 @@ async fn a25_an_answer_over_records_that_cannot_be_read_is_not_whole() {
     }
     // What was read and is no record of this format hides nothing.
     let digest = json!({"digestStartTime": "2026-03-02T01:00:00Z"});
-    let tool = tool(LogFormat::Cloudtrail, format!("{quiet}\n{digest}\n"));
+    let insight =
+        json!({"eventTime": "2026-03-02T01:00:00Z", "insightDetails": {"eventName": "x"}});
+    let tool = tool(
+        LogFormat::Cloudtrail,
+        format!("{quiet}\n{digest}\n{insight}\n"),
+    );
     let output = ask(&tool, json!({"ip": "203.0.113.42"})).await;
-    assert_eq!(output.body["searched"]["unreadable_lines"], 1);
+    assert_eq!(output.body["searched"]["unreadable_lines"], 2);
     assert!(!output.truncated);
 }
 

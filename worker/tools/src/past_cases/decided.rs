@@ -3,27 +3,36 @@
 //! A machine's verdict is never looked at here. The engine checks what is proposed like any other record.
 
 use chrono::Duration;
-use nightshift_alert::{Alert, Indicator, Role};
-use nightshift_engine::{Exoneration, PersonDecision, Verdict};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
+use nightshift_engine::{Exoneration, Extent, PersonDecision, Scope, Verdict};
 
 /// Kind of these exonerations.
 const KIND: &str = "person_verdict";
 /// How long a person's verdict clears.
 const DAYS: i64 = 90;
 
-/// The exonerations that a person's decision makes for this alert: one for each of its actors, or none. It is the newest about
-/// somebody who acts here: people change their minds.
+/// How the ids of keys begin that AWS makes for each session: the next one is never that which was judged.
+const TEMPORARY: &str = "ASIA";
+
+/// The exonerations that a person's decision makes for this alert: one for each actor that was judged, or none. It is the
+/// newest about somebody who acts here: people change their minds.
 pub(super) fn exonerations(decision: &PersonDecision, alert: &Alert) -> Vec<Exoneration> {
-    let actors: Vec<&Indicator> = alert.with_role(Role::Actor).collect();
-    // One actor more, and it is another thing that somebody does.
-    let is_all = actors.iter().all(|actor| is_actor_of(actor, decision));
+    let (judged, others): (Vec<&Indicator>, Vec<&Indicator>) = alert
+        .with_role(Role::Actor)
+        .partition(|actor| is_actor_of(actor, decision));
+    // One actor more, and it is another thing that somebody does. A session's key is nobody but who it was made for.
+    let is_all = others.iter().all(|actor| is_temporary(actor));
     if !decision.verdict.is_benign() || !is_all || !is_alike(decision, alert) {
         return Vec::new();
     }
-    actors
+    judged
         .into_iter()
         .map(|actor| exoneration(decision, actor))
         .collect()
+}
+
+fn is_temporary(actor: &Indicator) -> bool {
+    actor.kind == IndicatorKind::AccessKey && actor.value.starts_with(TEMPORARY)
 }
 
 fn is_alike(decision: &PersonDecision, alert: &Alert) -> bool {
@@ -59,8 +68,11 @@ fn exoneration(decision: &PersonDecision, actor: &Indicator) -> Exoneration {
             "on {day} {by} decided that the same by the same actor was {what} (case {case})"
         ),
         detection_wrong,
-        scope: nightshift_engine::Scope::default(),
-        extent: nightshift_engine::Extent::default(),
+        scope: Scope {
+            account: decision.account.clone(),
+            ..Scope::default()
+        },
+        extent: Extent::default(),
         evidence: None,
     }
 }

@@ -1,27 +1,103 @@
 //! The cells of one row, by column, read as what the column holds.
 //!
-//! CSV knows only text, JSON also lists, numbers and booleans; both read alike here. In CSV a list is written with `;`.
+//! CSV knows only text, JSON also lists, numbers and booleans; both read alike here. In CSV a list is written with `;`, or
+//! as in JSON. Columns that registers share have one name here, whatever the register calls them.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike, Utc};
 use serde_json::{Map, Value};
 
 use crate::moment::{self, Edge};
+
+/// The columns of a register.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Columns {
+    /// Those of this register alone.
+    pub(crate) own: &'static [&'static str],
+    /// Those that all registers share.
+    pub(crate) shared: &'static [&'static str],
+    /// Other names of shared columns, each with the shared one.
+    pub(crate) aliases: &'static [(&'static str, &'static str)],
+}
+
+impl Columns {
+    /// Whether a register may have a column of this name.
+    pub(crate) fn know(&self, column: &str) -> bool {
+        self.names().any(|name| name == column)
+    }
+
+    /// All names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        let aliases = self.aliases.iter().map(|(alias, _)| *alias);
+        let (own, shared) = (self.own.iter(), self.shared.iter());
+        own.chain(shared).copied().chain(aliases)
+    }
+
+    /// The names of this column.
+    pub(crate) fn names_of(&self, column: &'static str) -> impl Iterator<Item = &'static str> {
+        let aliases = self.aliases.iter().filter(move |(_, of)| *of == column);
+        std::iter::once(column).chain(aliases.map(|(alias, _)| *alias))
+    }
+}
 
 /// A row: column names in lower case.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields<'a> {
     cells: &'a Map<String, Value>,
-    columns: &'a [&'a str],
+    columns: &'a Columns,
+    /// What parts the items of a list.
+    separators: &'a [char],
 }
 
 impl<'a> Fields<'a> {
-    pub(super) const fn new(cells: &'a Map<String, Value>, columns: &'a [&'a str]) -> Self {
-        Self { cells, columns }
+    pub(super) const fn new(
+        cells: &'a Map<String, Value>,
+        columns: &'a Columns,
+        separators: &'a [char],
+    ) -> Self {
+        Self {
+            cells,
+            columns,
+            separators,
+        }
+    }
+
+    /// The name of the column in this register, where it has one.
+    pub(crate) fn name_of(&self, column: &'static str) -> &'static str {
+        let mut names = self.columns.names_of(column);
+        let written = names.find(|name| self.cells.contains_key(*name));
+        written.unwrap_or(column)
+    }
+
+    fn cell(&self, column: &'static str) -> Option<&'a Value> {
+        let mut cells = self
+            .columns
+            .names_of(column)
+            .filter_map(|name| self.cells.get(name));
+        cells.find(|cell| plain(cell).is_some_and(|text| !text.trim().is_empty()))
+    }
+
+    /// That a column is filled in under two names, of which only one could count.
+    ///
+    /// # Errors
+    ///
+    /// Which.
+    pub(crate) fn one_name_of(&self, column: &'static str) -> Result<(), String> {
+        let is_filled = |name: &&str| {
+            let text = self.cells.get(*name).and_then(plain);
+            text.is_some_and(|text| !text.trim().is_empty())
+        };
+        let mut filled = self.columns.names_of(column).filter(is_filled);
+        match (filled.next(), filled.next()) {
+            (Some(one), Some(other)) => Err(format!(
+                "`{one}` and `{other}` mean the same: leave one of them empty"
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The cell as text; nothing where it is empty.
-    pub(crate) fn text(&self, column: &str) -> Option<String> {
-        let text = plain(self.cells.get(column)?)?;
+    pub(crate) fn text(&self, column: &'static str) -> Option<String> {
+        let text = plain(self.cell(column)?)?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
@@ -31,17 +107,23 @@ impl<'a> Fields<'a> {
     /// # Errors
     ///
     /// When it is empty.
-    pub(crate) fn needed(&self, column: &str) -> Result<String, String> {
+    pub(crate) fn needed(&self, column: &'static str) -> Result<String, String> {
         self.text(column)
-            .ok_or_else(|| format!("`{column}` is empty"))
+            .ok_or_else(|| format!("`{}` is empty", self.name_of(column)))
     }
 
     /// The cell as a list.
-    pub(crate) fn list(&self, column: &str) -> Vec<String> {
-        let parts: Vec<String> = match self.cells.get(column) {
+    pub(crate) fn list(&self, column: &'static str) -> Vec<String> {
+        let written: Option<Value> = match self.cell(column) {
+            Some(Value::String(text)) if text.trim_start().starts_with('[') => {
+                serde_json::from_str(text).ok()
+            }
+            _ => None,
+        };
+        let parts: Vec<String> = match written.as_ref().or_else(|| self.cell(column)) {
             Some(Value::Array(items)) => items.iter().filter_map(plain).collect(),
             Some(value) => plain(value)
-                .map(|text| text.split(';').map(str::to_owned).collect())
+                .map(|text| text.split(self.separators).map(str::to_owned).collect())
                 .unwrap_or_default(),
             None => Vec::new(),
         };
@@ -57,7 +139,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     ///
     /// When it is something else.
-    pub(crate) fn flag(&self, column: &str) -> Result<Option<bool>, String> {
+    pub(crate) fn flag(&self, column: &'static str) -> Result<Option<bool>, String> {
         let Some(text) = self.text(column) else {
             return Ok(None);
         };
@@ -73,13 +155,24 @@ impl<'a> Fields<'a> {
     /// # Errors
     ///
     /// When it is none.
-    pub(crate) fn time(&self, column: &str, edge: Edge) -> Result<Option<DateTime<Utc>>, String> {
+    pub(crate) fn time(
+        &self,
+        column: &'static str,
+        edge: Edge,
+    ) -> Result<Option<DateTime<Utc>>, String> {
         let Some(text) = self.text(column) else {
             return Ok(None);
         };
-        moment::parse(&text, edge).map(Some).ok_or_else(|| {
-            format!("`{column}` is {text:?}: write 2026-03-02 or 2026-03-02T02:41:12Z")
-        })
+        let name = self.name_of(column);
+        let at = moment::parse(&text, edge).ok_or_else(|| {
+            format!("`{name}` is {text:?}: write 2026-03-02 or 2026-03-02T02:41:12Z")
+        })?;
+        if at.year() < 1970 {
+            return Err(format!(
+                "`{name}` is {text:?}: write the year with four digits"
+            ));
+        }
+        Ok(Some(at))
     }
 
     /// The columns that we do not know, as they stand.
@@ -87,9 +180,7 @@ impl<'a> Fields<'a> {
         self.cells
             .iter()
             .filter(|(column, value)| {
-                !self.columns.contains(&column.as_str())
-                    && !value.is_null()
-                    && value.as_str() != Some("")
+                !self.columns.know(column) && !value.is_null() && value.as_str() != Some("")
             })
             .map(|(column, value)| (column.clone(), value.clone()))
             .collect()

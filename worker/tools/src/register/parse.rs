@@ -4,7 +4,7 @@ use csv::StringRecord;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Fields, Problem, Record, Table};
+use super::{Columns, Fields, Problem, Record, Table};
 use crate::content::Content;
 
 /// Most rows that are used.
@@ -21,6 +21,8 @@ struct Rows {
     rows: Vec<Row>,
     left_out: usize,
     problems: Vec<Problem>,
+    /// Whether commas part the items of a list, for `;` parts the cells.
+    comma_lists: bool,
 }
 
 impl Rows {
@@ -41,30 +43,35 @@ impl Rows {
 /// How like a known column an unknown one may look before it counts as misspelt.
 const MISSPELT: f64 = 0.92;
 
+/// From how many letters on one wrong letter is a slip, and makes no other word.
+const SHORT: usize = 5;
+
 pub(super) fn table<R: Record>(content: &Content, text: &str) -> Result<Table<R>, String> {
     let name = content.name();
     let read = match text.trim_start().chars().next() {
         None => return Err(format!("{name} is empty: write a header line and rows")),
         Some('[') => json_array(text).map_err(|error| format!("{name}: {error}"))?,
         Some('{') => json_lines(text),
-        Some(_) => csv_rows(text, &name, R::REQUIRED)?,
+        Some(_) => csv_rows(text, &name, &R::COLUMNS, R::REQUIRED)?,
     };
-    needed(&read.rows, R::REQUIRED).map_err(|what| format!("{name}: {what}"))?;
+    needed(&read.rows, &R::COLUMNS, R::REQUIRED).map_err(|what| format!("{name}: {what}"))?;
     let Rows {
         rows,
         mut left_out,
         mut problems,
+        comma_lists,
     } = read;
-    misspelt(&rows, R::COLUMNS, &mut problems);
+    misspelt(&rows, &R::COLUMNS, &mut problems);
+    let separators: &[char] = if comma_lists { &[';', ','] } else { &[';'] };
     let mut records = Vec::new();
     for (line, cells) in &rows {
-        match R::read(&Fields::new(cells, R::COLUMNS)) {
+        match R::read(&Fields::new(cells, &R::COLUMNS, separators)) {
             Ok(record) => {
                 problems.extend(record.doubts().into_iter().map(|what| Problem {
                     line: Some(*line),
                     what,
                 }));
-                records.push(record);
+                records.push((*line, record));
             }
             Err(what) => {
                 left_out += 1;
@@ -75,22 +82,30 @@ pub(super) fn table<R: Record>(content: &Content, text: &str) -> Result<Table<R>
             }
         }
     }
+    problems.extend(R::conflicts(&records));
     problems.sort();
     problems.truncate(MAX_PROBLEMS);
     Ok(Table {
-        records,
+        records: records.into_iter().map(|(_, record)| record).collect(),
         left_out,
         problems,
     })
 }
 
 /// A column that no row has is no slip in a row; a header line is looked at before.
-fn needed(rows: &[Row], required: &[&str]) -> Result<(), String> {
+fn needed(rows: &[Row], columns: &Columns, required: &[&'static str]) -> Result<(), String> {
     let Some((_, first)) = rows.first() else {
         return Ok(());
     };
-    let is_missing = |column: &&&str| !rows.iter().any(|(_, cells)| cells.contains_key(**column));
-    match required.iter().find(is_missing) {
+    let is_missing = |column: &&&'static str| {
+        let has = |name: &str| rows.iter().any(|(_, cells)| cells.contains_key(name));
+        !columns.names_of(column).any(has)
+    };
+    match required
+        .iter()
+        .find(is_missing)
+        .map(|it| usual_name(it, columns))
+    {
         Some(column) => {
             let have: Vec<&str> = first.keys().map(String::as_str).collect();
             Err(format!(
@@ -102,8 +117,34 @@ fn needed(rows: &[Row], required: &[&str]) -> Result<(), String> {
     }
 }
 
-fn csv_rows(text: &str, name: &str, required: &[&str]) -> Result<Rows, String> {
+/// What a column that is needed is called in this register, and not in all.
+fn usual_name(column: &'static str, columns: &Columns) -> &'static str {
+    columns.names_of(column).last().unwrap_or(column)
+}
+
+/// What parts the cells, by the header line: spreadsheets write `;` where a comma stands in numbers.
+fn delimiter(text: &str) -> u8 {
+    let header = text
+        .lines()
+        .find(|line| !line.trim().is_empty() && !line.starts_with('#'))
+        .unwrap_or_default();
+    let count = |delimiter: char| header.matches(delimiter).count();
+    match (count(','), count(';'), count('\t')) {
+        (commas, semicolons, tabs) if semicolons > commas && semicolons >= tabs => b';',
+        (commas, _, tabs) if tabs > commas => b'\t',
+        _ => b',',
+    }
+}
+
+fn csv_rows(
+    text: &str,
+    name: &str,
+    known: &Columns,
+    required: &[&'static str],
+) -> Result<Rows, String> {
+    let delimiter = delimiter(text);
     let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
         .flexible(true)
         .trim(csv::Trim::All)
         .comment(Some(b'#'))
@@ -115,14 +156,19 @@ fn csv_rows(text: &str, name: &str, required: &[&str]) -> Result<Rows, String> {
         .map(column_name)
         .collect();
     for column in required {
-        if !columns.iter().any(|have| have == column) {
+        let has = |name: &str| columns.iter().any(|have| have == name);
+        if !known.names_of(column).any(has) {
             return Err(format!(
-                "{name}: the header line has no column `{column}`: it has {}",
+                "{name}: the header line has no column `{}`: it has {}",
+                usual_name(column, known),
                 columns.join(", ")
             ));
         }
     }
-    let mut read = Rows::default();
+    let mut read = Rows {
+        comma_lists: delimiter == b';',
+        ..Rows::default()
+    };
     let mut records = reader.into_records();
     while let Some(record) = records.next() {
         match record {
@@ -262,21 +308,47 @@ fn newlines(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
+/// What keepers call a column that has another name here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("approver", "approved_by"),
+    ("approved", "approved_by"),
+    ("authorised_by", "approved_by"),
+    ("authorized_by", "approved_by"),
+    ("expires", "valid_until"),
+    ("expiry", "valid_until"),
+    ("expires_at", "valid_until"),
+    ("end", "valid_until"),
+    ("end_date", "valid_until"),
+    ("start", "valid_from"),
+    ("start_date", "valid_from"),
+    ("findings", "expected_findings"),
+    ("finding_types", "expected_findings"),
+    ("state", "status"),
+    ("account_id", "account"),
+    ("project", "account"),
+    ("project_id", "account"),
+    ("subscription", "account"),
+    ("ips", "addresses"),
+    ("ip_addresses", "addresses"),
+    ("cidrs", "networks"),
+    ("ip_ranges", "networks"),
+    ("usual_networks", "networks"),
+    ("access_keys", "keys"),
+    ("principal", "subject"),
+    ("type", "kind"),
+    ("from", "valid_from"),
+    ("until", "valid_until"),
+];
+
 /// A column that is nearly one of ours would silently do nothing: it is told.
-fn misspelt(rows: &[Row], known: &[&str], problems: &mut Vec<Problem>) {
+fn misspelt(rows: &[Row], known: &Columns, problems: &mut Vec<Problem>) {
     let mut told = Vec::new();
     for (line, cells) in rows.iter().take(100) {
         for column in cells.keys() {
-            if known.contains(&column.as_str()) || told.contains(column) {
+            if known.know(column) || told.contains(column) {
                 continue;
             }
-            let nearest = known
-                .iter()
-                .map(|name| (strsim::jaro_winkler(name, column), name))
-                .max_by(|left, right| left.0.total_cmp(&right.0));
-            if let Some((likeness, name)) = nearest
-                && likeness >= MISSPELT
-            {
+            if let Some(name) = meant(column, known) {
                 told.push(column.clone());
                 problems.push(Problem {
                     line: Some(*line),
@@ -285,4 +357,18 @@ fn misspelt(rows: &[Row], known: &[&str], problems: &mut Vec<Problem>) {
             }
         }
     }
+}
+
+/// The known column that an unknown one seems to mean.
+fn meant(column: &str, known: &Columns) -> Option<&'static str> {
+    let other = OTHER_NAMES.iter().find(|(name, _)| *name == column);
+    if let Some((_, name)) = other.filter(|(_, name)| known.know(name)) {
+        return Some(name);
+    }
+    let (likeness, name) = known
+        .names()
+        .map(|name| (strsim::jaro_winkler(name, column), name))
+        .max_by(|left, right| left.0.total_cmp(&right.0))?;
+    let is_slip = column.len() >= SHORT && strsim::osa_distance(name, column) == 1;
+    (likeness >= MISSPELT || is_slip).then_some(name)
 }

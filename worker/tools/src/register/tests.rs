@@ -13,7 +13,11 @@ struct Row {
 }
 
 impl Record for Row {
-    const COLUMNS: &'static [&'static str] = &["id", "flag", "list", "expected_findings"];
+    const COLUMNS: Columns = Columns {
+        own: &["id", "flag", "list"],
+        shared: &["expected_findings", "valid_until"],
+        aliases: &[("until", "valid_until")],
+    };
     const REQUIRED: &'static [&'static str] = &["id"];
 
     fn read(fields: &Fields<'_>) -> Result<Self, String> {

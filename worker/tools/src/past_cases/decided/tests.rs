@@ -65,6 +65,28 @@ fn another_actor_clears_nothing() {
 }
 
 #[test]
+fn the_next_key_of_a_session_is_no_other_actor() {
+    let with_key = |id: &str| {
+        let mut alert = alert();
+        alert
+            .indicators
+            .retain(|one| one.kind != IndicatorKind::AccessKey);
+        let key = Indicator::new(IndicatorKind::AccessKey, id, Role::Actor);
+        alert.indicators.push(key);
+        exonerations(&decision(), &alert)
+    };
+    let facts = with_key("ASIANEXT0000000000001");
+    let subjects: Vec<&str> = facts.iter().map(|fact| fact.subject.as_str()).collect();
+    assert_eq!(subjects, ["203.0.113.42", "prod-payments-worker"]);
+    assert!(
+        facts
+            .iter()
+            .all(|fact| fact.scope.account == alert().account)
+    );
+    assert_eq!(with_key("AKIANEXT0000000000001"), [], "a key that lasts");
+}
+
+#[test]
 fn another_type_account_or_verdict_clears_nothing() {
     let mut nowhere = alert();
     nowhere.account = None;

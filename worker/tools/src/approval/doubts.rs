@@ -1,0 +1,204 @@
+//! What in a usable row will not do what its keeper may think.
+
+use nightshift_alert::IndicatorKind;
+
+use super::Approval;
+use crate::pattern::Pattern;
+use crate::register::Problem;
+use crate::row_kind::RowKind;
+use crate::status::Status;
+
+/// What stands in a cell where somebody's name should.
+const NOBODY: &[&str] = &[
+    "none",
+    "nobody",
+    "na",
+    "nil",
+    "null",
+    "unknown",
+    "yes",
+    "no",
+    "true",
+    "false",
+    "ok",
+    "y",
+    "n",
+    "approved",
+    "open",
+    "todo",
+    "empty",
+    "x",
+    "xx",
+    "xxx",
+    "someone",
+    "somebody",
+    "anyone",
+    "tobedetermined",
+    "tobeconfirmed",
+    "tobedecided",
+];
+
+/// What begins the cell of somebody who did not decide yet.
+const NOT_YET: &[&str] = &[
+    "pending",
+    "awaiting",
+    "waiting",
+    "tbd",
+    "tba",
+    "todo",
+    "requested",
+    "unapproved",
+    "not",
+];
+
+/// Whether an approver is none.
+pub(super) fn names_nobody(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let letters: String = lower.chars().filter(|c| c.is_alphanumeric()).collect();
+    let first = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .find(|word| !word.is_empty());
+    letters.is_empty()
+        || NOBODY.contains(&letters.as_str())
+        || first.is_some_and(|word| NOT_YET.contains(&word))
+}
+
+impl Approval {
+    /// Tells why a row that means to allow something allows nothing, or not what was meant.
+    pub(crate) fn doubts(&self, until: &str) -> Vec<String> {
+        let mut doubts = Vec::new();
+        if !self.expected_findings.is_empty() {
+            doubts.extend(self.missing(until));
+            doubts.extend(self.not_in_force());
+            doubts.extend(self.never_matches());
+        }
+        if self.clears() && self.lacks_account() {
+            doubts.push(
+                "clears nothing that has an account, for `account` is empty: write the account, or * for any"
+                    .to_owned(),
+            );
+        }
+        doubts
+    }
+
+    /// The names that it is about, as they are compared.
+    fn names(&self) -> Vec<String> {
+        let named = self.entries.iter().filter_map(Pattern::named);
+        named.map(|named| named.text.clone()).collect()
+    }
+
+    fn missing(&self, until: &str) -> Vec<String> {
+        let mut doubts = Vec::new();
+        let mut tell =
+            |what: &str| doubts.push(format!("expects findings, but clears none: {what}"));
+        match self.approved_by.as_deref() {
+            None => tell("`approved_by` is empty"),
+            Some(text) if names_nobody(text) => {
+                tell(&format!("`approved_by` is {text:?}, which names nobody"));
+            }
+            Some(_) => {}
+        }
+        if self.valid_until.is_none() {
+            tell(&format!("`{until}` is empty"));
+        }
+        doubts
+    }
+
+    fn not_in_force(&self) -> Option<String> {
+        let what = match (&self.status, self.state) {
+            (Some(text), Status::Unknown) => format!("`status` is {text:?}, which is not known"),
+            (None, Status::NotInForce) => "`status` is empty".to_owned(),
+            _ => return None,
+        };
+        Some(format!("expects findings, but clears none: {what}"))
+    }
+
+    /// Why no value can be what the row is about.
+    fn never_matches(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        if let (RowKind::Unknown, Some(kind)) = (self.row_kind, &self.kind) {
+            doubts.push(format!(
+                "clears nothing: the kind {kind:?} is not known in this register"
+            ));
+        }
+        for (text, entry) in self.subjects.iter().zip(&self.entries) {
+            if let Some(why) = self.never_is(entry) {
+                doubts.push(format!("never matches: {text} {why}"));
+            } else if text.contains(',') && text.contains(char::is_whitespace) {
+                doubts.push(format!("never matches: part the names in {text:?} by `;`"));
+            } else if let Some(own) = self.other_account(entry) {
+                doubts.push(format!(
+                    "holds in {own} only, which {text} names, and not in what `account` says"
+                ));
+            }
+        }
+        doubts
+    }
+
+    fn never_is(&self, entry: &Pattern) -> Option<String> {
+        let kind = entry.kind()?;
+        let is_asked = |kind: IndicatorKind| self.form.asked.contains(&kind);
+        let is_whole = entry.named().is_none_or(|named| named.is_whole);
+        if !is_asked(kind) && !is_asked(IndicatorKind::Arn) && is_whole {
+            return Some(format!("is no {} of this register", kind.as_str()));
+        }
+        let RowKind::Of { kinds, principal } = self.row_kind else {
+            return None;
+        };
+        let own = entry.named().and_then(|named| named.principal);
+        let is_other = principal.zip(own).is_some_and(|(row, own)| row != own);
+        let is_other_kind = is_whole && !kinds.contains(&kind);
+        let row_kind = self.kind.as_deref().unwrap_or_default();
+        (is_other || is_other_kind).then(|| format!("is no {row_kind} by its form"))
+    }
+
+    /// The account that a whole name tells, where the column tells others.
+    fn other_account<'a>(&self, entry: &'a Pattern) -> Option<&'a str> {
+        let named = entry.named().filter(|named| !named.is_address())?;
+        let own = named.account.as_deref()?;
+        let is_it = |account: &String| account == "*" || account == own;
+        (!self.accounts.is_empty() && !self.accounts.iter().any(is_it)).then_some(own)
+    }
+
+    /// Whether a row about what has an account names none.
+    fn lacks_account(&self) -> bool {
+        use IndicatorKind::{Domain, Ip, Url};
+        let is_anywhere = |entry: &Pattern| matches!(entry.kind(), Some(Ip | Domain | Url));
+        let is_of_addresses = match self.row_kind {
+            RowKind::Of { kinds, .. } => kinds.first() == Some(&Ip),
+            RowKind::Empty | RowKind::Unknown => false,
+        };
+        self.all_accounts().is_empty() && !is_of_addresses && !self.entries.iter().all(is_anywhere)
+    }
+}
+
+/// What rows of which one says that its subject is no more, and another clears it.
+pub(crate) fn contradictions<'a>(
+    rows: impl Iterator<Item = (u64, &'a Approval)> + Clone,
+) -> Vec<Problem> {
+    let ended: Vec<(u64, &Approval)> = rows
+        .clone()
+        .filter(|(_, row)| row.state == Status::Ended)
+        .collect();
+    let mut by_name = std::collections::HashMap::<String, Vec<(u64, &Approval)>>::new();
+    for (line, row) in ended {
+        for name in row.names() {
+            by_name.entry(name).or_default().push((line, row));
+        }
+    }
+    let mut problems = Vec::new();
+    for (line, row) in rows.filter(|(_, row)| row.clears()) {
+        let of_name = row.names().into_iter().find_map(|name| {
+            let others = by_name.get(&name)?;
+            let (other, _) = others.iter().find(|(_, other)| other.ends(row))?;
+            Some((name, *other))
+        });
+        if let Some((name, other)) = of_name {
+            problems.push(Problem {
+                line: Some(line),
+                what: format!("clears nothing: line {other} says that {name} is no more"),
+            });
+        }
+    }
+    problems
+}

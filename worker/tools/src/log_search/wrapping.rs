@@ -1,0 +1,163 @@
+//! What carriers put around the records of the clouds: EventBridge, CloudWatch Logs, Kinesis and Firehose, Pub/Sub, SNS and SQS,
+//! search engines.
+//!
+//! Only what is no record itself is opened, and only where a carrier puts its load: elsewhere in a record stands what
+//! callers chose, which must not become a record of the platform.
+
+use std::io::Read;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::MultiGzDecoder;
+use nightshift_alert::decode;
+use serde_json::Value;
+
+/// Where carriers put one record or a list of them, as a value, as JSON in a text, or as Base64 of it, perhaps packed.
+const LOADS: [&str; 14] = [
+    "detail",
+    "_source",
+    "message",
+    "Message",
+    "body",
+    "data",
+    "kinesis",
+    "Records",
+    "records",
+    "logEvents",
+    "events",
+    "entries",
+    "hits",
+    "value",
+];
+
+/// Lists that are cut into their items while they are read, beside those of the format.
+pub(super) const LISTS: [&str; 5] = ["Records", "records", "logEvents", "events", "entries"];
+
+/// Most wrappings around one record.
+const MAX_DEPTH: usize = 6;
+
+/// Most bytes that a packed load comes to.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
+
+/// What a wrapping holds.
+#[derive(Debug, Default)]
+pub(super) struct Loads {
+    /// The values, those within further wrappings among them.
+    pub(super) values: Vec<Value>,
+    /// Loads that could not be read.
+    pub(super) broken: usize,
+}
+
+impl Loads {
+    /// Opens a value. It holds nothing where it is no wrapping.
+    pub(super) fn of(value: &Value) -> Self {
+        let mut loads = Self::default();
+        loads.open(value, 0);
+        loads
+    }
+
+    /// Whether there is nothing in it.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.broken == 0
+    }
+
+    fn open(&mut self, value: &Value, depth: usize) {
+        let Some(map) = value.as_object().filter(|_| depth < MAX_DEPTH) else {
+            return;
+        };
+        for (key, load) in LOADS.iter().filter_map(|key| Some((*key, map.get(*key)?))) {
+            let read = match load {
+                Value::String(text) => {
+                    let read = from_text(text);
+                    let should_be = key == "data" || text.trim_start().starts_with('{');
+                    self.broken += usize::from(read.is_none() && should_be);
+                    read
+                }
+                value => Some(value.clone()),
+            };
+            match read {
+                Some(Value::Array(items)) => {
+                    items.into_iter().for_each(|item| self.take(item, depth));
+                }
+                Some(item @ Value::Object(_)) => self.take(item, depth),
+                _ => {}
+            }
+        }
+    }
+
+    fn take(&mut self, item: Value, depth: usize) {
+        self.open(&item, depth + 1);
+        self.values.push(item);
+    }
+}
+
+/// JSON in a text, or in Base64.
+fn from_text(text: &str) -> Option<Value> {
+    let text = text.trim();
+    if text.starts_with(['{', '[']) {
+        return decode(text.as_bytes()).ok().map(|decoded| decoded.value);
+    }
+    let bytes = STANDARD.decode(text).ok()?;
+    let bytes = match bytes.starts_with(b"\x1f\x8b") {
+        true => {
+            let mut unpacked = Vec::new();
+            let mut packed = MultiGzDecoder::new(bytes.as_slice()).take(MAX_BYTES);
+            packed.read_to_end(&mut unpacked).ok()?;
+            unpacked
+        }
+        false => bytes,
+    };
+    decode(&bytes).ok().map(|decoded| decoded.value)
+}
+
+/// Whether a value has a field of this name anywhere, also in JSON that a text holds: then it may be a record that nobody
+/// could read.
+pub(super) fn mentions_field(value: &Value, name: &str) -> bool {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(map) if map.contains_key(name) => return true,
+            Value::Object(map) => open.extend(map.values()),
+            Value::Array(items) => open.extend(items),
+            Value::String(text) if text.contains(&format!("\"{name}\"")) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn loads_are_found_where_carriers_put_them() {
+        let record = json!({"eventName": "StopLogging"});
+        let text = record.to_string();
+        for wrapped in [
+            json!({"detail-type": "AWS API Call via CloudTrail", "detail": record}),
+            json!({"messageType": "DATA_MESSAGE", "logEvents": [{"id": "1", "message": text}]}),
+            json!({"records": [{"recordId": "1", "data": STANDARD.encode(&text)}]}),
+            json!({"Records": [{"kinesis": {"data": STANDARD.encode(&text)}}]}),
+            json!({"Records": [{"messageId": "1", "body": json!({"Message": text}).to_string()}]}),
+            json!({"hits": {"total": 1, "hits": [{"_index": "trail", "_source": record}]}}),
+            json!({"message": {"data": STANDARD.encode(&text)}}),
+        ] {
+            let loads = Loads::of(&wrapped);
+            assert!(loads.values.contains(&record), "{wrapped}");
+            assert_eq!(loads.broken, 0, "{wrapped}");
+        }
+        let elsewhere = json!({"requestParameters": {"x": record}, "note": text});
+        assert!(Loads::of(&elsewhere).is_empty());
+        for broken in [
+            json!({"message": "{\"eventVersion\": "}),
+            json!({"data": "c25hcHB5"}),
+        ] {
+            assert_eq!(Loads::of(&broken).broken, 1, "{broken}");
+        }
+        assert!(mentions_field(&elsewhere, "eventName"));
+        assert!(!mentions_field(&elsewhere, "methodName"));
+    }
+}

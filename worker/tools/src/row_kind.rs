@@ -1,0 +1,239 @@
+//! What kind of thing a row of a register is about.
+//!
+//! Names recur across kinds: a container may be called like a machine, a user like a role. So a row stands only for values
+//! of its kind, which its `kind` cell or the form of its subject tells, else the register.
+
+use nightshift_alert::{IndicatorKind, PrincipalKind};
+
+use IndicatorKind::{
+    AccessKey, Bucket, Cluster, Container, Database, Domain, Email, File, Function, Hash, Image,
+    Instance, Ip, Principal, Process, Url,
+};
+
+/// The kinds that a `kind` cell stands for.
+struct Word {
+    words: &'static [&'static str],
+    kinds: &'static [IndicatorKind],
+    principal: Option<PrincipalKind>,
+}
+
+const fn thing(words: &'static [&'static str], kinds: &'static [IndicatorKind]) -> Word {
+    Word {
+        words,
+        kinds,
+        principal: None,
+    }
+}
+
+const fn principal(words: &'static [&'static str], principal: Option<PrincipalKind>) -> Word {
+    Word {
+        words,
+        kinds: &[Principal, Email],
+        principal,
+    }
+}
+
+/// What keepers write, without spaces, hyphens and underscores.
+const WORDS: &[Word] = &[
+    thing(
+        &[
+            "instance",
+            "ec2instance",
+            "ec2",
+            "computeinstance",
+            "gceinstance",
+            "vm",
+            "virtualmachine",
+            "machine",
+            "host",
+            "server",
+            "node",
+            "workstation",
+            "awsec2instance",
+        ],
+        // A machine is also told by its address or its host name.
+        &[Instance, Ip, Domain],
+    ),
+    thing(
+        &[
+            "bucket",
+            "s3bucket",
+            "s3",
+            "gcsbucket",
+            "storagebucket",
+            "awss3bucket",
+        ],
+        &[Bucket],
+    ),
+    thing(
+        &[
+            "cluster",
+            "ekscluster",
+            "gkecluster",
+            "ecscluster",
+            "kubernetescluster",
+        ],
+        &[Cluster],
+    ),
+    thing(&["container", "pod", "task", "ecstask"], &[Container]),
+    thing(
+        &[
+            "function",
+            "lambda",
+            "lambdafunction",
+            "cloudfunction",
+            "cloudrun",
+            "cloudrunservice",
+        ],
+        &[Function],
+    ),
+    thing(
+        &[
+            "database",
+            "db",
+            "rds",
+            "rdsinstance",
+            "dbinstance",
+            "cloudsql",
+            "table",
+        ],
+        &[Database, Ip, Domain],
+    ),
+    thing(
+        &["image", "containerimage", "machineimage", "ami"],
+        &[Image],
+    ),
+    thing(
+        &[
+            "address",
+            "ip",
+            "ipaddress",
+            "network",
+            "range",
+            "cidr",
+            "egress",
+            "nat",
+            "vpn",
+        ],
+        &[Ip],
+    ),
+    thing(&["domain", "hostname", "fqdn"], &[Domain]),
+    thing(&["url"], &[Url]),
+    thing(&["key", "accesskey"], &[AccessKey]),
+    thing(&["process"], &[Process]),
+    thing(&["file"], &[File]),
+    thing(&["hash"], &[Hash]),
+    principal(&["user", "iamuser"], Some(PrincipalKind::User)),
+    principal(
+        &["role", "iamrole", "assumedrole"],
+        Some(PrincipalKind::Role),
+    ),
+    principal(&["root"], Some(PrincipalKind::Root)),
+    principal(
+        &[
+            "kubernetes",
+            "kubernetesuser",
+            "k8s",
+            "federated",
+            "federateduser",
+            "samluser",
+            "identitycenteruser",
+            "ssouser",
+        ],
+        Some(PrincipalKind::Other),
+    ),
+    principal(
+        &[
+            "principal",
+            "identity",
+            "service",
+            "serviceaccount",
+            "ci",
+            "bot",
+            "robot",
+            "workload",
+            "application",
+            "app",
+            "automation",
+            "machineidentity",
+            "person",
+            "human",
+            "employee",
+            "contractor",
+            "email",
+        ],
+        None,
+    ),
+];
+
+/// The kind of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowKind {
+    /// The cell is empty: the form of the subject tells, else the register.
+    Empty,
+    /// A kind that is known here.
+    Of {
+        kinds: &'static [IndicatorKind],
+        principal: Option<PrincipalKind>,
+    },
+    /// A word that is not known here, or in this register, which clears nothing.
+    Unknown,
+}
+
+impl RowKind {
+    pub(crate) fn parse(text: Option<&str>) -> Self {
+        let Some(text) = text else {
+            return Self::Empty;
+        };
+        let word = text.to_ascii_lowercase().replace([' ', '-', '_', ':'], "");
+        let known = WORDS.iter().find(|it| it.words.contains(&word.as_str()));
+        known.map_or(Self::Unknown, |it| Self::Of {
+            kinds: it.kinds,
+            principal: it.principal,
+        })
+    }
+}
+
+impl RowKind {
+    /// The kind itself, where a register is asked for its like.
+    pub(crate) fn among(self, asked: &[IndicatorKind]) -> Self {
+        match self {
+            Self::Of { kinds, .. } if !kinds.iter().any(|kind| asked.contains(kind)) => {
+                Self::Unknown
+            }
+            kind => kind,
+        }
+    }
+}
+
+/// Whether a name could be given to a user, a role and somebody of a cluster alike.
+pub(crate) fn is_plain(name: &str) -> bool {
+    !name.contains([':', '/', '@']) && !name.ends_with(".amazonaws.com")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_keepers_are_kinds() {
+        let kinds = |text| match RowKind::parse(Some(text)) {
+            RowKind::Of { kinds, .. } => kinds.first().copied(),
+            _ => None,
+        };
+        assert_eq!(kinds("EC2 instance"), Some(Instance));
+        assert_eq!(kinds("service_account"), Some(Principal));
+        assert_eq!(kinds("Cloud Run service"), Some(Function));
+        assert_eq!(RowKind::parse(Some("teapot")), RowKind::Unknown);
+        assert_eq!(RowKind::parse(None), RowKind::Empty);
+    }
+
+    #[test]
+    fn no_word_stands_for_two_kinds() {
+        let mut all: Vec<&str> = WORDS.iter().flat_map(|it| it.words).copied().collect();
+        let before = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), before);
+    }
+}
