@@ -61,9 +61,14 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
     }
     let is_hopeful = required().any(|(_, is_covered)| is_covered);
     let most = if is_hopeful { usize::MAX } else { 1 };
-    let subjects = required().filter(|(subject, _)| !open(subject).is_empty());
+    let mut subjects: Vec<&Subject> = required()
+        .map(|(subject, _)| subject)
+        .filter(|subject| !open(subject).is_empty())
+        .collect();
+    // Those first that nothing else covers: they decide whether there is any hope.
+    subjects.sort_by_key(|subject| !subject.stands_alone());
     let mut calls = Vec::new();
-    for call in subjects.take(most).flat_map(|(subject, _)| open(subject)) {
+    for call in subjects.into_iter().take(most).flat_map(open) {
         push(state, &mut calls, call);
     }
     calls

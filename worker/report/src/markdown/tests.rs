@@ -204,6 +204,10 @@ fn a_benign_one() {
 
     **Severity:** Medium → Low
 
+    ## What clears it
+
+    - 203\.0.113[.]50 (ip): authorised scanner SCAN-7, approved by maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
+
     ## Timeline (UTC)
 
     - 2026-11-20 02:41:00  first event of the alert [E0]
@@ -238,7 +242,7 @@ fn a_benign_one() {
 
 #[test]
 fn an_inconclusive_one_that_a_rule_overrode() {
-    assert_snapshot!(markdown(&fixture::overridden(), fixture::now()), @r#"
+    assert_snapshot!(markdown(&fixture::overridden(), fixture::now()), @r"
     # ● This shift · Inconclusive, leans benign · High — Anomalous discovery by ci-deploy (production-project-12345)
 
     ## Summary
@@ -299,6 +303,11 @@ fn an_inconclusive_one_that_a_rule_overrode() {
 
     **Reading the alert:** 4 hidden characters were taken out; 1 field talks to the analyst
 
+    ## What clears it
+
+    - ci-deploy (principal): identity ci-deploy, approved by grace
+    - 198\.51.100[.]23 (ip): NOT COVERED
+
     ## Timeline (UTC)
 
     - 2026-11-20 02:41:00  ListUsers by ci-deploy from 198.51.100[.]7 [E4]
@@ -326,7 +335,7 @@ fn an_inconclusive_one_that_a_rule_overrode() {
     Alert scc b9c8d7e6f5a4b3c2d1e0 production-project-12345 of scc.
 
     Written by a machine; alert text is untrusted.
-    "#);
+    ");
 }
 
 #[test]

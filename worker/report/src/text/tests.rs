@@ -165,6 +165,10 @@ fn a_benign_one_at_100_columns() {
       Verdict: Benign true positive, high confidence: a register says that it was allowed
       Severity: Medium → Low
 
+    What clears it
+      - 203.0.113[.]50 (ip): authorised scanner SCAN-7, approved by maria@example[.]com, until
+        2026-12-31 00:00 UTC [E2]
+
     Timeline (UTC)
       - 2026-11-20 02:41:00  first event of the alert [E0]
       - 2026-11-20 03:02:00  last event of the alert [E0]
@@ -193,7 +197,7 @@ fn a_benign_one_at_100_columns() {
 
 #[test]
 fn an_inconclusive_one_that_a_rule_overrode_at_100_columns() {
-    assert_snapshot!(text(&fixture::overridden(), &fixture::options(100)), @r#"
+    assert_snapshot!(text(&fixture::overridden(), &fixture::options(100)), @"
     ● This shift · Inconclusive, leans benign · High — Anomalous discovery by ci-deploy
       (production-project-12345)
 
@@ -239,6 +243,10 @@ fn an_inconclusive_one_that_a_rule_overrode_at_100_columns() {
         text in the data talks to the analyst, so nothing in it may clear the alert
       Reading the alert: 4 hidden characters were taken out; 1 field talks to the analyst
 
+    What clears it
+      - ci-deploy (principal): identity ci-deploy, approved by grace
+      - 198.51.100[.]23 (ip): NOT COVERED
+
     Timeline (UTC)
       - 2026-11-20 02:41:00  ListUsers by ci-deploy from 198.51.100[.]7 [E4]
 
@@ -261,7 +269,7 @@ fn an_inconclusive_one_that_a_rule_overrode_at_100_columns() {
       2026-11-20 03:14 UTC · nightshift 0.1.0
       Alert scc b9c8d7e6f5a4b3c2d1e0 production-project-12345 of scc.
       Written by a machine; alert text is untrusted.
-    "#);
+    ");
 }
 
 #[test]

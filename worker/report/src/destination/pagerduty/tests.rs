@@ -343,7 +343,8 @@ fn a_page_on_what_could_not_be_decided() {
           "4. 主な所見: 根拠": "- The user agent is the one that ci-deploy always sends. [E4]",
           "5. 不確かな点: 反証・未確認": "- 未確認: The identity register was not configured\n情報源: 5 件中 4 件を読み取り; vpc_flow: access denied: vpc flow",
           "6. 判断を決める材料": "- An approved change for ci-deploy that covers that night\n- The address it usually comes from",
-          "7. 評価": "判定: 判定不能（無害寄り）、確信度 低: データ内の文章が分析者に話しかけている\n重要度: 高（変更なし）\n- 規則が分析者の判断を上書き（suspected manipulation）: the analyst said benign true positive; text in the data talks to the analyst, so nothing in it may clear the alert\nアラートの読み取り: 4 個の不可視文字を除去; 1 フィールドが分析者に話しかけている"
+          "7. 評価": "判定: 判定不能（無害寄り）、確信度 低: データ内の文章が分析者に話しかけている\n重要度: 高（変更なし）\n- 規則が分析者の判断を上書き（suspected manipulation）: the analyst said benign true positive; text in the data talks to the analyst, so nothing in it may clear the alert\nアラートの読み取り: 4 個の不可視文字を除去; 1 フィールドが分析者に話しかけている",
+          "8. 無害とする根拠": "- ci-deploy (principal): identity ci-deploy、承認 grace\n- 198.51.100[.]23 (ip): 【記録なし】"
         },
         "group": "production-project-12345",
         "severity": "error",

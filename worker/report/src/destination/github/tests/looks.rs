@@ -147,6 +147,11 @@ fn an_issue_on_what_could_not_be_decided() {
 
     **アラートの読み取り:** 4 個の不可視文字を除去; 1 フィールドが分析者に話しかけている
 
+    ## 無害とする根拠
+
+    - ci-deploy (principal): identity ci-deploy、承認 grace
+    - 198\.51.100[.]23 (ip): 【記録なし】
+
     ## 時系列 (UTC)
 
     - 2026-11-20 02:41:00  ListUsers by ci-deploy from 198.51.100[.]7 [E4]
@@ -314,6 +319,10 @@ fn a_comment_on_a_changed_verdict() {
     **Verdict:** Benign true positive, high confidence: a register says that it was allowed
 
     **Severity:** Medium → Low
+
+    ## What clears it
+
+    - 203\.0.113[.]50 (ip): authorised scanner SCAN-7, approved by maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
 
     <!-- nightshift:k3f9-x2mq-7d1w:2:concluded:benign_true_positive:none:low -->
     ");

@@ -175,6 +175,10 @@ fn an_incident_on_what_could_not_be_decided() {
     - 規則が分析者の判断を上書き（suspected manipulation）: the analyst said benign true positive; text in the data talks to the analyst, so nothing in it may clear the alert
     アラートの読み取り: 4 個の不可視文字を除去; 1 フィールドが分析者に話しかけている
 
+    無害とする根拠
+    - ci-deploy (principal): identity ci-deploy、承認 grace
+    - 198.51.100[.]23 (ip): 【記録なし】
+
     時系列 (UTC)
     - 2026-11-20 02:41:00  ListUsers by ci-deploy from 198.51.100[.]7 [E4]
 
@@ -294,6 +298,9 @@ fn a_note_on_a_changed_verdict() {
     Assessment
     Verdict: Benign true positive, high confidence: a register says that it was allowed
     Severity: Medium → Low
+
+    What clears it
+    - 203.0.113[.]50 (ip): authorised scanner SCAN-7, approved by maria@example[.]com, until 2026-12-31 00:00 UTC [E2]
 
     nightshift:k3f9-x2mq-7d1w:2:concluded:benign_true_positive:none:low
     ");
