@@ -17,4 +17,5 @@ mod models;
 mod slack_types;
 mod traces;
 mod vendors;
+mod verdicts;
 mod worker;
