@@ -19,6 +19,60 @@ pub struct Caller {
     pub address: Option<String>,
 }
 
+impl Caller {
+    /// Whether somebody is named, and not only an address: that alone is a connection.
+    pub(crate) fn is_named(&self) -> bool {
+        self.principal.is_some() || self.access_key.is_some()
+    }
+
+    /// Whether every value of this caller stands in the other one.
+    pub(crate) fn is_part_of(&self, other: &Self) -> bool {
+        let is_in = |one: &Option<String>, other: &Option<String>| one.is_none() || one == other;
+        is_in(&self.principal, &other.principal)
+            && is_in(&self.access_key, &other.access_key)
+            && is_in(&self.address, &other.address)
+    }
+}
+
+/// The values that one record of a finding ties together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CallRecord {
+    /// Names of who called: more than one where an identity is borrowed.
+    pub(crate) principals: Vec<String>,
+    pub(crate) access_keys: Vec<String>,
+    pub(crate) addresses: Vec<String>,
+}
+
+impl CallRecord {
+    /// Whether no field has more than one value.
+    pub(crate) fn has_one_of_each(&self) -> bool {
+        let fields = [&self.principals, &self.access_keys, &self.addresses];
+        fields.iter().all(|values| values.len() <= 1)
+    }
+
+    /// Returns a caller for each combination of the values.
+    pub(crate) fn callers(&self) -> impl Iterator<Item = Caller> {
+        let pairs = each(&self.principals).flat_map(|principal| {
+            let keys = each(&self.access_keys);
+            keys.map(move |access_key| (principal, access_key))
+        });
+        let all = pairs.flat_map(|(principal, access_key)| {
+            each(&self.addresses).map(move |address| Caller {
+                principal: principal.cloned(),
+                access_key: access_key.cloned(),
+                address: address.cloned(),
+            })
+        });
+        all.filter(Caller::is_named)
+    }
+}
+
+/// Each value, or nothing once.
+fn each(values: &[String]) -> impl Iterator<Item = Option<&String>> {
+    let nothing = values.is_empty().then_some(None);
+    values.iter().map(Some).chain(nothing)
+}
+
 /// Who opened the connection, as seen from the resource of the alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -27,4 +81,32 @@ pub enum Direction {
     Inbound,
     /// The resource connected to somebody else, or did what the alert is about.
     Outbound,
+}
+
+impl Direction {
+    /// The word used in JSON and details.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Inbound => "inbound",
+            Self::Outbound => "outbound",
+        }
+    }
+
+    /// Returns the direction that a product's word tells, in any case; others, such as `UNKNOWN`, tell none.
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        match word.trim().to_ascii_uppercase().as_str() {
+            "IN" | "INBOUND" | "INGRESS" => Some(Self::Inbound),
+            "OUT" | "OUTBOUND" | "EGRESS" => Some(Self::Outbound),
+            _ => None,
+        }
+    }
+
+    /// Returns the direction that the part of the resource tells: who acts connected to somebody else.
+    pub(crate) fn of_resource(role: &str) -> Option<Self> {
+        match role.trim().to_ascii_uppercase().as_str() {
+            "TARGET" => Some(Self::Inbound),
+            "ACTOR" => Some(Self::Outbound),
+            _ => None,
+        }
+    }
 }

@@ -21,7 +21,7 @@ pub(crate) use wrappers::Wrappers;
 
 use crate::decode::{Decoded, decode};
 use crate::error::MAX_ENVELOPES;
-use crate::feed::GenericFeed;
+use crate::feed::{self, GenericFeed};
 use crate::{Flag, ReadError, TraceContext};
 
 /// Lists within lists are as much a disguise as envelopes are.
@@ -78,8 +78,8 @@ struct Envelope<'a> {
 
 /// Takes off all envelopes and opens all lists; `depth` envelopes were already taken off.
 ///
-/// A finding of one of `feeds` is opened no further: whoever writes its fields could name one like an envelope or a list,
-/// and the finding were gone.
+/// A finding of a built-in feed or of one of `feeds` is opened no further: whoever writes its fields could name one like an
+/// envelope or a list, and the finding were gone.
 ///
 /// # Errors
 /// Only those of the whole message; a part's error stands in its place among the items.
@@ -100,6 +100,10 @@ fn open(
     feeds: &[GenericFeed],
     out: &mut Unwrapped,
 ) -> Result<(), ReadError> {
+    if feed::is_built_in(&item.value) {
+        out.items.push(Ok(item));
+        return Ok(());
+    }
     if let Some(error) = offload::not_followed(&item.value) {
         return Err(error.under(&item.path));
     }
@@ -111,7 +115,11 @@ fn open(
         return split(item, place, (depth, lists), feeds, out);
     }
     let envelope = recognise(&item.value).map_err(|error| error.under(&item.path))?;
-    let Some(envelope) = envelope.filter(|envelope| !claimed(envelope.fields)) else {
+    // A feed may be told by a field of an envelope: then what the envelope holds decides.
+    let is_finding = |envelope: &Envelope<'_>| {
+        claimed(envelope.fields) || claimed(&[]) && !holds_finding(&item, envelope, feeds)
+    };
+    let Some(envelope) = envelope.filter(|envelope| !is_finding(envelope)) else {
         let place = list::of_findings(&item.value, feeds).filter(|_| !claimed(&[]));
         if let Some(place) = place {
             return split(item, place, (depth, lists), feeds, out);
@@ -130,6 +138,22 @@ fn open(
     }
     let (name, decoded) = (envelope.name, decoded(&item, &envelope)?);
     open(inner(item, name, decoded), (depth + 1, lists), feeds, out)
+}
+
+/// Whether an envelope holds what can be read, or what may hold it: another envelope, or a list.
+fn holds_finding(item: &Item, envelope: &Envelope<'_>, feeds: &[GenericFeed]) -> bool {
+    let Ok((path, decoded)) = decoded(item, envelope) else {
+        return false;
+    };
+    let decoded = decoded.map(|decoded| decoded.value);
+    let inner = decoded.as_ref().or_else(|| item.value.pointer(&path));
+    let Some(inner) = inner else { return false };
+    let mut wrappers = item.wrappers.clone();
+    wrappers.push(item.value.clone());
+    feed::recognises(inner, &wrappers, feeds)
+        || list::is_filled(inner)
+        || list::of_findings(inner, feeds).is_some()
+        || matches!(recognise(inner), Ok(Some(_)))
 }
 
 /// Opens each element; what fails is kept beside the others.
@@ -154,6 +178,8 @@ fn split(
             limit: MAX_LISTS,
         });
     }
+    let is_bare = list::is_bare(&value);
+    let known = out.items.len();
     let elements = list::take(&mut value, place);
     let is_readable = |element: &Value| {
         element.is_object() || element.is_array() || json_text::is_document(element)
@@ -162,7 +188,7 @@ fn split(
         return Err(ReadError::UnknownShape {
             path,
             found: "a list without any object".to_owned(),
-            known: crate::feed::names(&[]),
+            known: feed::names(&[]),
         });
     }
     if value.is_object() {
@@ -184,6 +210,14 @@ fn split(
                 error,
             })));
         }
+    }
+    // Nothing but the answer of an API may hold nothing: else somebody hid what stands beside the list.
+    if !is_bare && out.items.len() == known {
+        return Err(ReadError::UnknownShape {
+            path,
+            found: "an object with fields beside a list of nothing".to_owned(),
+            known: feed::names(feeds),
+        });
     }
     Ok(())
 }

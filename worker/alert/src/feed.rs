@@ -3,6 +3,7 @@
 //! A feed is recognised by fields that only its products send, never by its envelope, so that a finding reads the same
 //! whoever carried it. Readers are lenient about everything but identity: an id and a type must be there.
 
+mod cloud;
 mod control;
 mod draft;
 mod generic;

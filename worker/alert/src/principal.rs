@@ -56,10 +56,7 @@ pub(crate) fn in_account(
     if name.starts_with("arn:") {
         return name.to_owned();
     }
-    let session = id
-        .and_then(|id| id.split_once(':'))
-        .map(|(_, session)| session);
-    match (kind, session) {
+    match (kind, session_in(id)) {
         (Some(PrincipalKind::User), _) => format!("arn:aws:iam::{account}:user/{name}"),
         (Some(PrincipalKind::Role), Some(session)) => {
             format!("arn:aws:sts::{account}:assumed-role/{name}/{session}")
@@ -68,6 +65,32 @@ pub(crate) fn in_account(
         (Some(PrincipalKind::Root), _) => format!("arn:aws:iam::{account}:root"),
         _ => format!("{account}:{name}"),
     }
+}
+
+/// Returns the person behind the credentials of a role: the name of the session, where the caller does not choose it.
+///
+/// IAM Identity Center names its sessions after the user, and so do identity providers, by the address of a mailbox.
+/// <https://docs.aws.amazon.com/singlesignon/latest/userguide/logging-using-cloudtrail.html>
+pub(crate) fn person_behind<'a>(name: &'a str, id: Option<&'a str>) -> Option<&'a str> {
+    let in_arn = || {
+        let (_, path) = name.split_once(":assumed-role/")?;
+        path.rsplit_once('/').map(|(_, session)| session)
+    };
+    let session = session_in(id).or_else(in_arn)?;
+    let is_person = name.contains("AWSReservedSSO_") || session.contains('@');
+    (is_person && !session.is_empty() && session != name).then_some(session)
+}
+
+/// Returns the name of a session in the unique id of a role: `AROA…:session`.
+pub(crate) fn session_in(id: Option<&str>) -> Option<&str> {
+    let (_, session) = id?.split_once(':')?;
+    Some(session)
+}
+
+/// Returns the name of the role that an ARN names, without its path.
+pub(crate) fn role_in(arn: &str) -> Option<&str> {
+    let (_, path) = arn.split_once(":role/")?;
+    path.rsplit('/').next().filter(|name| !name.is_empty())
 }
 
 /// The account that an ARN names.

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use scales::assumed;
 pub use scales::{Scale, from_product};
 
 /// Severity of an alert, from least to most.

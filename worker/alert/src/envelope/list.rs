@@ -54,19 +54,36 @@ pub(super) fn elements(value: &Value) -> Option<Place> {
         let list = map.get(*key).and_then(Value::as_array);
         list.is_some_and(|list| !list.is_empty())
     };
-    let is_bare = || {
-        map.keys()
-            .all(|key| is_list(key) || BESIDE.iter().any(|known| is_same_key(key, known)))
-    };
     let lists = map.iter().filter_map(|(key, inner)| {
         (is_list(key) && (inner.is_array() || inner.is_null())).then_some(key)
     });
     let pointer = |key: &String| format!("/{key}");
     let mut pointers: Vec<String> = lists.clone().filter(filled).map(pointer).collect();
-    if pointers.is_empty() && is_bare() {
+    if pointers.is_empty() && is_bare(value) {
         pointers.extend(lists.take(1).map(pointer));
     }
     (!pointers.is_empty()).then_some(Place::At(pointers))
+}
+
+/// Whether the value holds a list of findings with something in it.
+pub(super) fn is_filled(value: &Value) -> bool {
+    let is_filled = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
+    match elements(value) {
+        Some(Place::Itself) => is_filled(value),
+        Some(Place::At(pointers)) => {
+            let mut lists = pointers.iter().filter_map(|pointer| value.pointer(pointer));
+            lists.any(is_filled)
+        }
+        None => false,
+    }
+}
+
+/// Whether nothing stands beside the lists of a value but what APIs write there.
+pub(super) fn is_bare(value: &Value) -> bool {
+    let is_beside = |key: &String| BESIDE.iter().any(|known| is_same_key(key, known));
+    let map = value.as_object().into_iter().flatten();
+    map.map(|(key, _)| key)
+        .all(|key| is_list(key) || is_beside(key))
 }
 
 /// Where a value that is no finding holds some: at the list that a feed names, else under one of [`KEYS`].

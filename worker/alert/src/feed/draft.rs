@@ -6,16 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Node;
+use crate::caller::CallRecord;
 use crate::key::OUR_PRODUCT;
-use crate::principal::{account_of, in_account};
 use crate::text::{redact_known, whole_words};
 use crate::{
     Caller, Class, Detail, DetailKind, Direction, FeedState, Indicator, IndicatorKind, Outcome,
     Principal, PrincipalKind, Provider, Resource, Role, Severity, Technique, Times, indicator,
 };
 
+mod callers;
 mod decoded;
 mod finish;
+mod values;
+
+use values::Unread;
 
 /// Most candidates that are held while reading.
 const MAX_CANDIDATES: usize = 4096;
@@ -69,10 +73,14 @@ pub(crate) struct Draft {
     principals: BTreeSet<Principal>,
     /// Addresses of what it concerns.
     addresses: BTreeSet<String>,
-    pub(crate) callers: BTreeSet<Caller>,
+    callers: BTreeSet<Caller>,
+    /// Credentials that the finding names beside the call that was made with them.
+    credentials: Vec<CallRecord>,
     pub(crate) direction: Option<Direction>,
     /// JSON pointers of fields that say who acted and cannot be read.
-    pub(crate) unreadable: BTreeSet<String>,
+    unreadable: BTreeSet<String>,
+    /// Such fields, before their pointers are looked up.
+    unread: Vec<Unread>,
     /// Whether a limit dropped values that say who acted, or what it was done to.
     pub(crate) unseen: bool,
     details: BTreeSet<Detail>,
@@ -122,8 +130,10 @@ impl Draft {
             principals: BTreeSet::new(),
             addresses: BTreeSet::new(),
             callers: BTreeSet::new(),
+            credentials: Vec::new(),
             direction: None,
             unreadable: BTreeSet::new(),
+            unread: Vec::new(),
             unseen: false,
             details: BTreeSet::new(),
             overflow: false,
@@ -139,63 +149,42 @@ impl Draft {
         draft
     }
 
-    /// Adds a typed value, if the node holds one.
-    pub(crate) fn add(&mut self, kind: IndicatorKind, role: Role, node: Node<'_>) {
-        if let Some(text) = node.str() {
-            self.add_text(kind, role, text);
+    /// Adds a typed value, if the node holds one, and returns it as the indicator has it. Of who acted and of the far end
+    /// all values are returned, and what cannot be read is kept: see [`values`].
+    pub(crate) fn add(&mut self, kind: IndicatorKind, role: Role, node: Node<'_>) -> Vec<String> {
+        let text = node.str();
+        if let Some(value) = text.and_then(|text| self.add_text(kind, role, text)) {
+            return vec![value];
+        }
+        match role {
+            Role::Actor | Role::Remote => self.add_actor_values(kind, role, node, 0),
+            Role::Target | Role::Related => Vec::new(),
         }
     }
 
-    /// Adds a typed value, if the text is one.
-    pub(crate) fn add_text(&mut self, kind: IndicatorKind, role: Role, text: &str) {
-        if self.indicators.len() >= MAX_CANDIDATES {
-            self.overflow = true;
-            return;
-        }
-        if let Some(found) = Indicator::parse(kind, text, role) {
-            self.indicators
-                .insert((found.role, found.kind, found.value));
-        }
-    }
-
-    /// Adds whose credentials were used, with the unique id and the word of AWS for what they are, and gives the name.
-    /// Somebody of another account is named with the account: who is called so in ours has done nothing.
-    pub(crate) fn add_caller(
+    /// Adds a typed value, if the text is one, and returns it as the indicator has it.
+    pub(crate) fn add_text(
         &mut self,
-        account: Option<&str>,
-        name: Node<'_>,
-        id: Node<'_>,
-        word: Node<'_>,
+        kind: IndicatorKind,
+        role: Role,
+        text: &str,
     ) -> Option<String> {
-        self.add(IndicatorKind::Principal, Role::Related, id);
-        let (name, id, word) = (name.str()?, id.str(), word.str());
-        let account = account.and_then(|account| self.other_account(account));
-        let name = match account.or(self.caller_account.as_deref()) {
-            Some(account) => in_account(account, name, id, PrincipalKind::of(word, id)),
-            None => name.to_owned(),
-        };
-        self.add_text(IndicatorKind::Principal, Role::Actor, &name);
-        self.tell_kind(&name, id, word);
-        Some(name)
-    }
-
-    /// Adds the user of an actor, as GuardDuty's attack sequences have it after OCSF.
-    ///
-    /// The ARN of who issued the session says whose identity it is; else the account of the user, which is where it was
-    /// active and need not own it: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Account.html>. Nothing says
-    /// of somebody who was active elsewhere that they are ours.
-    pub(crate) fn add_actor(&mut self, actor: Node<'_>) {
-        let user = actor.at("user");
-        let issuer = actor.path("session/issuer").str().and_then(account_of);
-        let account = issuer.or(user.path("account/uid").str());
-        self.add_caller(account, user.at("name"), user.at("uid"), user.at("type"));
-    }
-
-    /// An account of AWS, where it is not the alert's.
-    pub(crate) fn other_account<'a>(&self, account: &'a str) -> Option<&'a str> {
-        let is_id = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
-        let is_other = self.account.as_ref().is_some_and(|ours| ours != account);
-        (self.provider == Provider::Aws && is_id && is_other).then_some(account)
+        if role == Role::Related && self.indicators.len() >= MAX_CANDIDATES {
+            self.overflow = true;
+            return None;
+        }
+        let found = Indicator::parse(kind, text, role)?;
+        let value = found.value.clone();
+        self.indicators
+            .insert((found.role, found.kind, found.value));
+        // Who acted comes before all others, however late it is told.
+        if self.indicators.len() > MAX_CANDIDATES
+            && let Some((role, ..)) = self.indicators.pop_last()
+        {
+            self.overflow = true;
+            self.unseen |= role < Role::Related;
+        }
+        Some(value)
     }
 
     /// Adds an address of what it concerns, as related: it is no part of what happened.
@@ -217,9 +206,7 @@ impl Draft {
 
     /// Adds a typed value as related and returns it as the indicator has it.
     pub(crate) fn add_related(&mut self, kind: IndicatorKind, node: Node<'_>) -> Option<String> {
-        self.add(kind, Role::Related, node);
-        let found = Indicator::parse(kind, node.str()?, Role::Related)?;
-        Some(found.value)
+        self.add_text(kind, Role::Related, node.str()?)
     }
 
     /// Keeps what a principal is, where its unique id or the word of AWS for it tells.
@@ -228,11 +215,14 @@ impl Draft {
             Indicator::parse(IndicatorKind::Principal, text, Role::Related).map(|one| one.value)
         };
         let kind = PrincipalKind::of(word, id);
-        if let (Some(name), Some(kind)) = (canonical(name), kind)
-            && self.principals.len() < MAX_PRINCIPALS
-        {
+        if let (Some(name), Some(kind)) = (canonical(name), kind) {
             let id = id.and_then(canonical);
-            self.principals.insert(Principal { name, kind, id });
+            let principal = Principal { name, kind, id };
+            if self.principals.len() < MAX_PRINCIPALS {
+                self.principals.insert(principal);
+            } else {
+                self.unseen |= !self.principals.contains(&principal);
+            }
         }
     }
 
@@ -304,14 +294,19 @@ impl Draft {
         });
     }
 
-    /// Adds an address or a domain, whichever the text is; a port after it is ignored.
-    pub(crate) fn add_host(&mut self, role: Role, text: &str) {
-        let host = match text.rsplit_once(':') {
-            Some((host, port)) if !host.contains(':') && port.parse::<u16>().is_ok() => host,
-            _ => text,
-        };
-        self.add_text(IndicatorKind::Ip, role, host);
-        self.add_text(IndicatorKind::Domain, role, host);
+    /// Adds an address or a domain, whichever the node is; a port after it is ignored.
+    pub(crate) fn add_host(&mut self, role: Role, node: Node<'_>) {
+        let text = node.str().unwrap_or_default();
+        match text.rsplit_once(':') {
+            Some((host, port)) if !host.contains(':') && port.parse::<u16>().is_ok() => {
+                if self.add_text(IndicatorKind::Ip, role, host).is_none() {
+                    self.add_made_of(IndicatorKind::Domain, role, host, node);
+                }
+            }
+            _ => {
+                self.add(IndicatorKind::Domain, role, node);
+            }
+        }
     }
 
     /// Adds what free text names, as [`Role::Related`] unless it already plays a part.
@@ -345,6 +340,7 @@ impl Draft {
         }
         if self.resources.len() >= MAX_RESOURCES {
             self.overflow = true;
+            self.unseen = true;
             return;
         }
         self.resources.push(Resource {

@@ -7,17 +7,19 @@
 mod fields;
 mod severity;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 pub use fields::FIELDS;
 pub use severity::SeverityRule;
 
+use super::cloud::cloud_named;
 use super::{Draft, Node};
+use crate::caller::CallRecord;
 use crate::envelope::{Wrappers, describe};
 use crate::key::OUR_PRODUCT;
-use crate::{CANARY_FEED, Class, DetailKind, IndicatorKind, Provider, ReadError, Role};
+use crate::{CANARY_FEED, Class, DetailKind, Direction, IndicatorKind, Provider, ReadError, Role};
 
 /// What stands before a pointer into the wrappers of a finding.
 const IN_ENVELOPE: &str = "envelope:";
@@ -135,7 +137,9 @@ impl GenericFeed {
         draft.severity_sent = text("severity").unwrap_or_default();
         (draft.severity, draft.unknown_severity) =
             self.severity.read(&draft.severity_sent, self.scale());
-        draft.provider = provider(&text("provider").unwrap_or_default());
+        draft.provider = text("provider")
+            .and_then(|word| cloud_named(&word))
+            .unwrap_or(Provider::Other);
         draft.account = text("account");
         draft.key_account = draft.account.clone().unwrap_or_default();
         draft.account_name = text("account_name");
@@ -149,6 +153,7 @@ impl GenericFeed {
             .unwrap_or_default();
         draft.outcome = text("outcome").as_deref().and_then(fields::outcome);
         draft.remediation = text("remediation");
+        draft.direction = text("direction").and_then(|word| Direction::parse(&word));
         draft.count = node("count").count().unwrap_or(1);
         draft.seen(node("time"), node("time"));
         draft.seen(node("first_seen"), node("last_seen"));
@@ -169,11 +174,31 @@ impl GenericFeed {
         Ok(draft)
     }
 
+    /// Adds who acted, where the feed names one of each at most: of several nothing tells whose is whose.
+    fn callers(&self, draft: &mut Draft, value: &Value, wrappers: &Wrappers) {
+        let [principals, access_keys, addresses] = [
+            ("principal", IndicatorKind::Principal),
+            ("access_key", IndicatorKind::AccessKey),
+            ("actor_ip", IndicatorKind::Ip),
+        ]
+        .map(|(field, kind)| {
+            let nodes = self.nodes(value, wrappers, field);
+            let added = nodes.flat_map(|node| draft.add(kind, Role::Actor, node));
+            added.collect::<BTreeSet<_>>().into_iter().collect()
+        });
+        let record = CallRecord {
+            principals,
+            access_keys,
+            addresses,
+        };
+        if record.has_one_of_each() {
+            draft.add_call(&record);
+        }
+    }
+
     fn entities(&self, draft: &mut Draft, value: &Value, wrappers: &Wrappers) {
+        self.callers(draft, value, wrappers);
         for (field, kind, role) in [
-            ("actor_ip", IndicatorKind::Ip, Role::Actor),
-            ("principal", IndicatorKind::Principal, Role::Actor),
-            ("access_key", IndicatorKind::AccessKey, Role::Actor),
             ("target", IndicatorKind::Instance, Role::Target),
             ("target_ip", IndicatorKind::Ip, Role::Target),
             ("container", IndicatorKind::Container, Role::Target),
@@ -286,13 +311,4 @@ fn below<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
     let list = value.pointer(head).and_then(Value::as_array);
     let elements = list.into_iter().flatten();
     elements.flat_map(|element| below(element, rest)).collect()
-}
-
-fn provider(word: &str) -> Provider {
-    match word.to_ascii_lowercase().as_str() {
-        "aws" => Provider::Aws,
-        "gcp" => Provider::Gcp,
-        "azure" => Provider::Azure,
-        _ => Provider::Other,
-    }
 }

@@ -18,10 +18,12 @@ use self::evidence::AdditionalInfo;
 pub(super) use action::{add_operation, call_outcome, http_outcome};
 pub(super) use evidence::read_info;
 pub(super) use login::outcome_of_type as login_outcome;
+pub(super) use network::canonical;
 pub(super) use sequence::{technique, trait_of};
 
 use super::{Draft, Node};
 use crate::envelope::describe;
+use crate::severity::assumed;
 use crate::{DetailKind, Provider, ReadError, Severity};
 
 /// Most values of a list that become details.
@@ -66,10 +68,10 @@ pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
     draft.title = node.at("title").text().unwrap_or_default();
     draft.description = node.at("description").text().unwrap_or_default();
     draft.severity_sent = node.at("severity").text().unwrap_or_default();
-    draft.severity = node
-        .at("severity")
-        .number()
-        .map_or(Severity::Medium, severity);
+    (draft.severity, draft.unknown_severity) = match node.at("severity").number() {
+        Some(number) => (severity(number), false),
+        None => assumed("guardduty", &draft.severity_sent),
+    };
     draft.times.created = node.at("createdAt").time();
     draft.times.updated = node.at("updatedAt").time();
 
@@ -83,6 +85,8 @@ pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
     draft.caller_account = action::caller_account(&draft, service);
     resource::read(&mut draft, node.at("resource"));
     action::read(&mut draft, service);
+    resource::add_callers(&mut draft, node.at("resource"), service.at("action"));
+    login::add_caller(&mut draft, node.at("resource"), service.at("action"));
     runtime::read(&mut draft, service);
     malware::read(&mut draft, service);
     sequence::read(&mut draft, service);

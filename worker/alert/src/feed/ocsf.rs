@@ -38,7 +38,10 @@ pub(super) fn recognises(node: Node<'_>) -> bool {
 
 pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
     let named = node.value().map(placeholder::without_placeholders);
-    read_named(Node::of(named.as_deref().unwrap_or(&Value::Null)))
+    let named = named.as_deref().unwrap_or(&Value::Null);
+    let mut draft = read_named(Node::of(named))?;
+    draft.locate_unread(named);
+    Ok(draft)
 }
 
 fn read_named(node: Node<'_>) -> Result<Draft, ReadError> {

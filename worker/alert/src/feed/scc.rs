@@ -18,6 +18,7 @@ mod techniques;
 
 use super::{Draft, Node};
 use crate::envelope::describe;
+use crate::severity::{assumed, from_product};
 use crate::{Class, DetailKind, Outcome, ReadError, Severity};
 
 pub(super) fn recognises(node: Node<'_>) -> bool {
@@ -86,9 +87,11 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
     state(&mut draft, finding, source);
     place::read(&mut draft, finding, source, resource);
     techniques::read(&mut draft, finding, source);
-    access::read(&mut draft, finding.at("access"));
+    for one in draft.records(finding.at("access")) {
+        access::read(&mut draft, one);
+    }
     access::data_events(&mut draft, finding);
-    for connection in finding.at("connections").items() {
+    for connection in draft.records(finding.at("connections")) {
         connection::read(&mut draft, connection);
     }
     properties::read(&mut draft, source);
@@ -136,9 +139,13 @@ fn heading(draft: &mut Draft, finding: Node<'_>, source: Node<'_>, category: &st
         draft.add_detail_text(DetailKind::Control, &control, None);
     }
     draft.severity_sent = word(finding.at("severity"), &SEVERITIES).unwrap_or_default();
-    draft.severity = severity(&draft.severity_sent)
-        .or_else(|| severity(source.at("detectionPriority").str()?))
-        .unwrap_or(Severity::Medium);
+    let priority = || from_product("scc", source.at("detectionPriority").str()?);
+    let known = from_product("scc", &draft.severity_sent).or_else(priority);
+    (draft.severity, draft.unknown_severity) = match known {
+        Some(known) => (known, false),
+        None if draft.severity_sent == UNSPECIFIED => (Severity::Medium, false),
+        None => assumed("scc", &draft.severity_sent),
+    };
     times(draft, finding);
 }
 
@@ -171,13 +178,16 @@ const CLASSES: [&str; 10] = [
     "SENSITIVE_DATA_RISK",
     "CHOKEPOINT",
 ];
-const SEVERITIES: [&str; 5] = ["SEVERITY_UNSPECIFIED", "CRITICAL", "HIGH", "MEDIUM", "LOW"];
+const UNSPECIFIED: &str = "SEVERITY_UNSPECIFIED";
+const SEVERITIES: [&str; 5] = [UNSPECIFIED, "CRITICAL", "HIGH", "MEDIUM", "LOW"];
 const STATES: [&str; 3] = ["STATE_UNSPECIFIED", "ACTIVE", "INACTIVE"];
 const MUTES: [&str; 5] = ["MUTE_UNSPECIFIED", "MUTED", "UNMUTED", "", "UNDEFINED"];
 
 /// A word, or the word that its number stands for.
 fn word(node: Node<'_>, words: &[&str]) -> Option<String> {
-    let by_number = node.value().and_then(serde_json::Value::as_u64);
+    let by_number = node
+        .count()
+        .filter(|_| node.number().is_some_and(|number| number.fract() == 0.0));
     let word = by_number.and_then(|number| words.get(usize::try_from(number).ok()?));
     word.map(|word| (*word).to_owned()).or_else(|| node.text())
 }
@@ -198,11 +208,6 @@ fn class(word: Option<&str>, detector: Node<'_>) -> Class {
         },
         Some(_) => Class::Other,
     }
-}
-
-/// Severity by name; none for one that is not told.
-fn severity(word: &str) -> Option<Severity> {
-    word.parse().ok()
 }
 
 /// A category without what differs from finding to finding: a UUID, a digest or a long number at its end.

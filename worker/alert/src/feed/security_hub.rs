@@ -21,6 +21,8 @@ pub(super) use types::native_type;
 use super::control::told;
 use super::{Draft, Node};
 use crate::envelope::describe;
+use crate::severity::scales::DEFAULT;
+use crate::severity::{assumed, from_product};
 use crate::{FeedState, ReadError, Severity};
 
 pub(super) fn recognises(node: Node<'_>) -> bool {
@@ -121,27 +123,30 @@ fn state(node: Node<'_>) -> FeedState {
     }
 }
 
-/// Severity by label; without one by the normalised number from 0 to 100, else by the product's own word or number.
-fn severity(node: Node<'_>) -> Severity {
+/// Fields of a severity in which products write their own word or number.
+const NATIVE: [&str; 2] = ["Original", "Product"];
+
+/// Severity by label; without one by the normalised number from 0 to 100, else by the product's own word or number, on its
+/// scale. Whether that is only assumed is returned too.
+fn severity(node: Node<'_>, product: &str) -> (Severity, bool) {
     let given = [
         node.at("Severity"),
         node.path("FindingProviderFields/Severity"),
     ];
-    let words = |key: &'static str| given.into_iter().filter_map(move |one| one.at(key).text());
-    if let Some(known) = words("Label").find_map(|label| label.parse().ok()) {
-        return known;
+    let texts = |key: &'static str| given.into_iter().filter_map(move |one| one.at(key).text());
+    let label = texts("Label").find_map(|label| from_product("", &label));
+    let numbers = given.map(|one| one.at("Normalized").number());
+    let normalized = || {
+        let mut numbers = numbers.into_iter().flatten();
+        numbers.find_map(|number| DEFAULT.severity(&number.min(100.0).to_string()))
+    };
+    if let Some(known) = label.or_else(normalized) {
+        return (known, false);
     }
-    match given
-        .into_iter()
-        .find_map(|one| one.at("Normalized").number())
-    {
-        Some(number) if number >= 90.0 => Severity::Critical,
-        Some(number) if number >= 70.0 => Severity::High,
-        Some(number) if number >= 40.0 => Severity::Medium,
-        Some(number) if number >= 1.0 => Severity::Low,
-        Some(number) if number >= 0.0 => Severity::Informational,
-        _ => words("Original")
-            .find_map(|word| word.parse().ok())
-            .unwrap_or(Severity::Medium),
+    let mut native = NATIVE.into_iter().flat_map(texts);
+    let known = native.clone().find_map(|sent| from_product(product, &sent));
+    match known {
+        Some(known) => (known, false),
+        None => assumed(product, &native.next().unwrap_or_default()),
     }
 }

@@ -84,14 +84,36 @@ fn matching(pattern: &LazyLock<Option<Regex>>, text: String) -> Option<String> {
     pattern.as_ref()?.is_match(&text).then_some(text)
 }
 
-/// An address; IPv4 in IPv6 becomes IPv4, brackets go.
+/// An address; IPv4 in IPv6 becomes IPv4, and brackets, a port and a zone go.
 fn ip(text: &str) -> Option<String> {
-    let plain = text
-        .strip_prefix('[')
-        .and_then(|inner| inner.strip_suffix(']'))
-        .unwrap_or(text);
+    let plain = match text.strip_prefix('[') {
+        Some(inner) => match inner.split_once(']')? {
+            (address, "") => address,
+            (address, port) => without_port(address, port.strip_prefix(':')?)?,
+        },
+        None => match text.split_once(':') {
+            Some((address, port)) if !port.contains(':') && address.contains('.') => {
+                without_port(address, port)?
+            }
+            _ => text,
+        },
+    };
+    let plain = match plain.split_once('%') {
+        Some((address, zone)) if address.contains(':') && is_zone(zone) => address,
+        _ => plain,
+    };
     let address: IpAddr = plain.parse().ok()?;
     Some(address.to_canonical().to_string())
+}
+
+fn without_port<'a>(address: &'a str, port: &str) -> Option<&'a str> {
+    port.parse::<u16>().is_ok().then_some(address)
+}
+
+/// The name or number of an interface: <https://www.rfc-editor.org/rfc/rfc4007#section-11>.
+fn is_zone(zone: &str) -> bool {
+    let is_plain = |one: u8| one.is_ascii_alphanumeric() || matches!(one, b'-' | b'_' | b'.');
+    !zone.is_empty() && zone.len() <= 32 && zone.bytes().all(is_plain)
 }
 
 /// A name of two labels or more, lower case, in ASCII (IDNA).

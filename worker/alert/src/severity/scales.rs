@@ -73,6 +73,20 @@ pub fn from_product(product: &str, sent: &str) -> Option<Severity> {
         .severity(sent)
 }
 
+/// Returns what a severity of a built-in feed means, and whether that is only assumed: a number on a scale that nobody told
+/// is read on the default one, but counts as medium at least, as an unknown word does.
+pub(crate) fn assumed(product: &str, sent: &str) -> (Severity, bool) {
+    if let Some(known) = from_product(product, sent) {
+        return (known, false);
+    }
+    let by_default = match Scale::for_product(product) {
+        Some(_) => None,
+        None => DEFAULT.severity(sent),
+    };
+    let assumed = by_default.unwrap_or_default().max(Severity::Medium);
+    (assumed, !sent.trim().is_empty())
+}
+
 /// Finds a word of a scale, or of all, also behind its rank (`1 - Critical`) or behind `SEVERITY_`.
 fn from_word(sent: &str, own: &[(&str, Severity)]) -> Option<Severity> {
     let word: String = sent

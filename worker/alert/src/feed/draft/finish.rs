@@ -7,12 +7,13 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::Value;
 
 use super::{Draft, MAX_DESCRIPTION_BYTES};
+use crate::decode::push_segment;
 use crate::detail::MAX_DETAILS;
 use crate::key::sha256;
 use crate::text::{Bounds, CleanTexts, clean_json_remembering, clean_text, single_line};
 use crate::{
-    Alert, Content, Detail, Flag, Indicator, IndicatorKind, Key, Outcome, Principal, Resource,
-    Role, Technique,
+    Alert, Caller, Content, Detail, Flag, Indicator, IndicatorKind, Key, Outcome, Principal,
+    Resource, Role, Technique,
 };
 
 /// Most indicators of an alert; main roles come first.
@@ -31,9 +32,15 @@ impl Draft {
     pub(crate) fn finish(mut self, mut raw: Value, decoding: Vec<Flag>) -> Alert {
         self.add_from_text(&format!("{}\n{}", self.title, self.description));
         self.drop_doubles();
+        // Decoding drops what is too deep, and all but the last of equal keys: that may say who acted.
+        let is_loss =
+            |flag: &Flag| matches!(flag, Flag::Truncated { .. } | Flag::DuplicateKey { .. });
+        self.unseen |= decoding.iter().any(is_loss);
         let mut flags: BTreeSet<Flag> = decoding.into_iter().take(MAX_DECODING_FLAGS).collect();
         let indicators = self.bounded_indicators(&mut flags);
         let principals = self.principals_among(&indicators);
+        let callers = self.callers_among(&indicators);
+        self.settle_unread(&raw);
         let addresses = std::mem::take(&mut self.addresses).into_iter().collect();
         let identity = [
             self.id.clone(),
@@ -74,6 +81,7 @@ impl Draft {
         alert.indicators = indicators;
         alert.principals = principals;
         alert.addresses = addresses;
+        alert.callers = callers;
         alert.raw = raw.into();
         alert.flags = flags.into_iter().collect();
         alert.content = content(&alert);
@@ -132,9 +140,9 @@ impl Draft {
             indicators: Vec::new(),
             principals: Vec::new(),
             addresses: Vec::new(),
-            callers: self.callers.into_iter().collect(),
+            callers: Vec::new(),
             direction: self.direction,
-            unreadable: self.unreadable.into_iter().collect(),
+            unreadable: cleaner.pointers(self.unreadable),
             unseen: self.unseen,
             flags: Vec::new(),
             trace: None,
@@ -163,11 +171,13 @@ impl Draft {
                 path: String::new(),
             });
         }
+        let mut all = all.into_iter();
         let mut indicators: Vec<Indicator> = all
-            .into_iter()
+            .by_ref()
             .take(MAX_INDICATORS)
             .map(|(role, kind, value)| Indicator::new(kind, value, role))
             .collect();
+        self.unseen |= all.any(|(role, ..)| role < Role::Related);
         indicators.sort();
         indicators
     }
@@ -185,6 +195,32 @@ impl Draft {
                 ..one
             })
             .collect()
+    }
+
+    /// The callers, by values that stand among the indicators as actors. What a whole record tells is not told again in part.
+    fn callers_among(&mut self, indicators: &[Indicator]) -> Vec<Caller> {
+        let actors: HashSet<(IndicatorKind, &str)> = indicators
+            .iter()
+            .filter(|one| one.role == Role::Actor)
+            .map(|one| (one.kind, one.value.as_str()))
+            .collect();
+        let acting = |kind, value: Option<String>| {
+            value.filter(|value| actors.contains(&(kind, value.as_str())))
+        };
+        let callers = std::mem::take(&mut self.callers).into_iter();
+        let callers: BTreeSet<Caller> = callers
+            .map(|one| Caller {
+                principal: acting(IndicatorKind::Principal, one.principal),
+                access_key: acting(IndicatorKind::AccessKey, one.access_key),
+                address: acting(IndicatorKind::Ip, one.address),
+            })
+            .filter(Caller::is_named)
+            .collect();
+        let is_whole = |one: &&Caller| {
+            let mut others = callers.iter();
+            !others.any(|other| *one != other && one.is_part_of(other))
+        };
+        callers.iter().filter(is_whole).cloned().collect()
     }
 }
 
@@ -223,6 +259,20 @@ impl Cleaner<'_> {
         let (clean, flags) = clean_text(text, MAX_DESCRIPTION_BYTES, self.keep);
         self.flags.extend(flags);
         clean
+    }
+
+    /// JSON pointers, whose keys whoever wrote the finding may have chosen.
+    fn pointers(&mut self, pointers: BTreeSet<String>) -> Vec<String> {
+        let mut clean = |pointer: &String| {
+            let mut path = String::new();
+            for segment in pointer.split('/').skip(1) {
+                let key = segment.replace("~1", "/").replace("~0", "~");
+                push_segment(&mut path, &self.line(&key, MAX_FIELD_BYTES));
+            }
+            path
+        };
+        let clean: BTreeSet<String> = pointers.iter().map(&mut clean).collect();
+        clean.into_iter().collect()
     }
 
     /// Details in the order of their kinds while there is room.

@@ -3,10 +3,12 @@
 //! Whoever called or scanned is an actor; whatever the resource reached out to is a remote.
 //! Field names: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Action.html>.
 
-use super::network::{add_other_account, canonical, read_connection, read_far_end, read_local_end};
+use super::network::{
+    add_other_account, addresses, canonical, read_connection, read_far_end, read_local_end,
+};
 use super::{add_details, affected, login};
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, IndicatorKind, Outcome, Role};
+use crate::{DetailKind, Direction, IndicatorKind, Outcome, Role};
 
 /// Reads one kind of action; gives what it was done to, in a word or two.
 type Reader = fn(&mut Draft, Node<'_>) -> Option<String>;
@@ -43,21 +45,29 @@ const READERS: [(&str, &str, Reader); 9] = [
 pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     let action = service.at("action");
     let kind = action.at("actionType").str();
+    draft.direction = direction(service);
     for (key, default_kind, read) in READERS {
-        let detail = action.at(key);
-        if !detail.is_object() {
-            continue;
-        }
-        let object = read(draft, detail);
-        if draft.action.is_none() {
-            let kind = kind.unwrap_or(default_kind);
-            draft.action =
-                Some(object.map_or_else(|| kind.to_owned(), |object| format!("{kind} {object}")));
+        for detail in draft.records(action.at(key)) {
+            let object = read(draft, detail);
+            if draft.action.is_none() {
+                let kind = kind.unwrap_or(default_kind);
+                draft.action = Some(match object {
+                    Some(object) => format!("{kind} {object}"),
+                    None => kind.to_owned(),
+                });
+            }
         }
     }
     if draft.action.is_none() {
         draft.action = kind.map(str::to_owned);
     }
+}
+
+/// Who opened the connection: as the connection tells, else by the part of the resource.
+fn direction(service: Node<'_>) -> Option<Direction> {
+    let connection = service.path("action/networkConnectionAction/connectionDirection");
+    let told = connection.str().and_then(Direction::parse);
+    told.or_else(|| Direction::of_resource(service.at("resourceRole").str()?))
 }
 
 /// The account of who called, where it is not the alert's. Of credentials that left their machine GuardDuty tells there
@@ -76,6 +86,7 @@ pub(super) fn caller_account(draft: &Draft, service: Node<'_>) -> Option<String>
 
 fn api_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
     let caller = read_far_end(draft, Role::Actor, call.at("remoteIpDetails"));
+    draft.called_from(addresses(call.at("remoteIpDetails")));
     let caller = caller.as_deref();
     draft.add(
         IndicatorKind::Domain,
@@ -129,10 +140,9 @@ fn remote_account(draft: &mut Draft, account: Node<'_>, caller: Option<&str>) {
 
 fn connection(draft: &mut Draft, connection: Node<'_>) -> Option<String> {
     let direction = connection.at("connectionDirection");
-    let role = if direction.is("INBOUND") {
-        Role::Actor
-    } else {
-        Role::Remote
+    let role = match draft.direction {
+        Some(Direction::Inbound) => Role::Actor,
+        _ => Role::Remote,
     };
     let far_end = read_far_end(draft, role, connection.at("remoteIpDetails"));
     read_connection(draft, connection, far_end.as_deref());

@@ -8,7 +8,7 @@ use crate::feed::{Draft, Node};
 use crate::{IndicatorKind, Resource, Role};
 
 /// Most affected resources that are read.
-const MAX_AFFECTED: usize = 16;
+const MAX_AFFECTED: usize = 64;
 
 /// What names a resource of these CloudFormation types; others are named by their ARN alone.
 const KINDS: [(&str, IndicatorKind); 11] = [
@@ -35,11 +35,14 @@ const IN_TITLES: [(&str, &str, &str); 1] = [(
 /// Reads `{"AWS::S3::Bucket": "name"}` and the title; `service` is whose API was called.
 pub(in crate::feed) fn read(draft: &mut Draft, affected: Node<'_>, service: Option<&str>) {
     let known = draft.resources.len();
-    for (kind, names) in affected.members().take(MAX_AFFECTED) {
-        for name in names.items().take(MAX_AFFECTED).filter_map(Node::str) {
-            add(draft, kind, name);
-        }
+    let named = affected
+        .members()
+        .flat_map(|(kind, names)| names.items().map(move |name| (kind, name)));
+    let mut named = named.filter_map(|(kind, name)| Some((kind, name.str()?)));
+    for (kind, name) in named.by_ref().take(MAX_AFFECTED) {
+        add(draft, kind, name);
     }
+    draft.unseen |= named.next().is_some();
     if draft.resources.len() == known
         && let Some((kind, arn)) = named_in(&draft.title, service.unwrap_or_default())
     {

@@ -3,7 +3,8 @@
 //! <https://docs.aws.amazon.com/guardduty/latest/ug/findings-rds-protection.html>
 
 use super::add_details;
-use super::network::read_far_end;
+use super::network::{addresses, canonical, read_far_end};
+use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, Outcome, Role};
 
@@ -18,9 +19,10 @@ const USER: [(DetailKind, &str); 4] = [
 pub(super) fn read(draft: &mut Draft, login: Node<'_>) -> Option<String> {
     let address = read_far_end(draft, Role::Actor, login.at("remoteIpDetails"));
     let (mut succeeded, mut failed, mut has_attempts) = (0_u64, 0_u64, false);
+    let addresses = addresses(login.at("remoteIpDetails"));
     for attributes in login.at("loginAttributes").items() {
         has_attempts |= attributes.at("user").str().is_some();
-        let (successes, failures) = attempts(draft, attributes);
+        let (successes, failures) = attempts(draft, attributes, &addresses);
         succeeded = succeeded.saturating_add(successes);
         failed = failed.saturating_add(failures);
     }
@@ -42,7 +44,7 @@ pub(super) fn read(draft: &mut Draft, login: Node<'_>) -> Option<String> {
 }
 
 /// Reads the attempts of one user; gives how many succeeded and failed.
-fn attempts(draft: &mut Draft, attributes: Node<'_>) -> (u64, u64) {
+fn attempts(draft: &mut Draft, attributes: Node<'_>, addresses: &[String]) -> (u64, u64) {
     let user = attributes.at("user");
     let successes = attributes.at("successfulLoginAttempts").count();
     let failures = attributes.at("failedLoginAttempts").count();
@@ -52,7 +54,10 @@ fn attempts(draft: &mut Draft, attributes: Node<'_>) -> (u64, u64) {
         None if logged_in(&draft.kind) => Role::Actor,
         _ => Role::Related,
     };
-    draft.add(IndicatorKind::Principal, role, user);
+    let name = draft.add(IndicatorKind::Principal, role, user);
+    if role == Role::Actor {
+        add_login(draft, name, addresses.to_vec());
+    }
     let about = user.str();
     draft.add_detail_about(DetailKind::Application, attributes.at("application"), about);
     let (successes, failures) = (successes.unwrap_or(0), failures.unwrap_or(0));
@@ -79,6 +84,24 @@ pub(super) fn read_user(draft: &mut Draft, user: Node<'_>) {
     };
     draft.add(IndicatorKind::Principal, role, user.at("user"));
     add_details(draft, user, &USER, user.at("user").str());
+}
+
+/// Adds who logged in from where, by the user of the resource.
+pub(super) fn add_caller(draft: &mut Draft, resource: Node<'_>, action: Node<'_>) {
+    let user = resource.path("rdsDbUserDetails/user");
+    if logged_in(&draft.kind) {
+        let from = addresses(action.path("rdsLoginAttemptAction/remoteIpDetails"));
+        let name = canonical(IndicatorKind::Principal, user);
+        add_login(draft, name.into_iter().collect(), from);
+    }
+}
+
+fn add_login(draft: &mut Draft, principals: Vec<String>, addresses: Vec<String>) {
+    draft.add_call(&CallRecord {
+        principals,
+        access_keys: Vec::new(),
+        addresses,
+    });
 }
 
 /// Whether a finding about logins to a database tells of one that succeeded, e.g.

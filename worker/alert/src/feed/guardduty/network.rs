@@ -28,6 +28,10 @@ const NETWORK: [(DetailKind, &str); 6] = [
 
 /// Reads the end that is not ours and returns its address, as the indicator has it.
 pub(super) fn read_far_end(draft: &mut Draft, role: Role, end: Node<'_>) -> Option<String> {
+    if end.exists() && !end.is_object() {
+        // Some write the address alone, or a list.
+        return draft.add(IndicatorKind::Ip, role, end).into_iter().next();
+    }
     let address = add_addresses(draft, role, end);
     add_details(draft, end, &PLACE, address.as_deref());
     if !end.path("country/countryName").exists() {
@@ -36,6 +40,14 @@ pub(super) fn read_far_end(draft: &mut Draft, role: Role, end: Node<'_>) -> Opti
     }
     add_asn(draft, end.path("organization/asn"), address.as_deref());
     address
+}
+
+/// Returns the addresses of an end, as the indicators have them.
+pub(super) fn addresses(end: Node<'_>) -> Vec<String> {
+    let addresses = ADDRESSES.iter();
+    addresses
+        .filter_map(|key| canonical(IndicatorKind::Ip, end.at(key)))
+        .collect()
 }
 
 /// Reads the end that is ours: `localIpDetails` and `localPortDetails`.
@@ -95,16 +107,12 @@ pub(super) fn add_other_account(draft: &mut Draft, account: Node<'_>, about: Opt
 }
 
 /// Returns the value as an indicator of this kind has it.
-pub(super) fn canonical(kind: IndicatorKind, node: Node<'_>) -> Option<String> {
+pub(in crate::feed) fn canonical(kind: IndicatorKind, node: Node<'_>) -> Option<String> {
     let found = Indicator::parse(kind, node.str()?, Role::Related)?;
     Some(found.value)
 }
 
 fn add_addresses(draft: &mut Draft, role: Role, end: Node<'_>) -> Option<String> {
-    for key in ADDRESSES {
-        draft.add(IndicatorKind::Ip, role, end.at(key));
-    }
-    ADDRESSES
-        .iter()
-        .find_map(|key| canonical(IndicatorKind::Ip, end.at(key)))
+    let [v4, v6] = ADDRESSES.map(|key| draft.add(IndicatorKind::Ip, role, end.at(key)));
+    v4.into_iter().chain(v6).next()
 }

@@ -8,11 +8,12 @@ mod model;
 
 use std::collections::BTreeMap;
 
-pub(super) use cluster::container;
+pub(super) use cluster::{add_callers, container};
 pub(super) use model::read_action as read_guardrail;
 
 use super::login;
 use super::network::read_network;
+use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, Role};
 
@@ -41,8 +42,7 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
     ];
     parts.sort_by_key(|(key, _)| !is_main(kind, key));
     for (key, read) in parts {
-        let part = resource.at(key);
-        if part.exists() {
+        for part in draft.records(resource.at(key)) {
             read(draft, part);
         }
     }
@@ -64,13 +64,19 @@ fn is_main(kind: &str, key: &str) -> bool {
 }
 
 fn access_key(draft: &mut Draft, key: Node<'_>) {
-    draft.add(IndicatorKind::AccessKey, Role::Actor, key.at("accessKeyId"));
-    let name = draft.add_caller(
+    let access_keys = draft.add(IndicatorKind::AccessKey, Role::Actor, key.at("accessKeyId"));
+    let principals = draft.add_caller(
         None,
         key.at("userName"),
         key.at("principalId"),
         key.at("userType"),
     );
+    let name = principals.first().cloned();
+    draft.add_credentials(CallRecord {
+        principals,
+        access_keys,
+        addresses: Vec::new(),
+    });
     let id = ["accessKeyId", "principalId", "userName"]
         .iter()
         .find_map(|name| key.at(name).str());

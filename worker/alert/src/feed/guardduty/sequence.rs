@@ -7,9 +7,12 @@ mod traits;
 
 pub(in crate::feed) use traits::{technique, trait_of};
 
+use std::collections::HashMap;
+
 use super::action::add_operation;
 use super::network::{add_asn, add_direction, add_port, canonical};
 use super::{MAX_LISTED, add_details};
+use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, Role};
 
@@ -32,11 +35,16 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     if !sequence.is_object() {
         return;
     }
-    for one in sequence.at("actors").items() {
-        actor(draft, one);
+    let mut actors = HashMap::new();
+    for one in draft.records(sequence.at("actors")) {
+        let record = actor(draft, one);
+        draft.add_call(&record);
+        actors.extend(one.at("id").str().map(|id| (id, record)));
     }
-    for one in sequence.at("endpoints").items() {
-        endpoint(draft, one);
+    let mut endpoints = HashMap::new();
+    for one in draft.records(sequence.at("endpoints")) {
+        let address = endpoint(draft, one);
+        endpoints.extend(one.at("id").str().zip(address));
     }
     for one in sequence.at("resources").items() {
         resource::read(draft, one);
@@ -44,6 +52,7 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     for signal in sequence.at("signals").items() {
         draft.seen_within(signal.at("firstSeenAt"), signal.at("lastSeenAt"));
         traits::read(draft, signal.at("signalIndicators"));
+        add_callers(draft, signal, &actors, &endpoints);
         for activity in signal.at("activities").items().take(MAX_LISTED) {
             activity_of(draft, activity.at("api"));
         }
@@ -59,9 +68,31 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     }
 }
 
-fn actor(draft: &mut Draft, actor: Node<'_>) {
-    draft.add_actor(actor);
-    draft.add(
+/// Adds who acted from where by one signal. Of several actors at several ends the signal does not tell whose is whose.
+fn add_callers(
+    draft: &mut Draft,
+    signal: Node<'_>,
+    actors: &HashMap<&str, CallRecord>,
+    endpoints: &HashMap<&str, String>,
+) {
+    let ids = |key: &str| signal.at(key).items().filter_map(Node::str);
+    let acting: Vec<&CallRecord> = ids("actorIds").filter_map(|id| actors.get(id)).collect();
+    let from: Vec<String> = ids("endpointIds")
+        .filter_map(|id| endpoints.get(id).cloned())
+        .collect();
+    if ids("actorIds").count() == 1 || ids("endpointIds").count() == 1 {
+        for record in acting {
+            draft.add_call(&CallRecord {
+                addresses: from.clone(),
+                ..record.clone()
+            });
+        }
+    }
+}
+
+fn actor(draft: &mut Draft, actor: Node<'_>) -> CallRecord {
+    let principals = draft.add_actor(actor);
+    let access_keys = draft.add(
         IndicatorKind::AccessKey,
         Role::Actor,
         actor.path("user/credentialUid"),
@@ -75,24 +106,35 @@ fn actor(draft: &mut Draft, actor: Node<'_>) {
         let text = format!("MFA {}", status.to_ascii_lowercase());
         draft.add_detail_text(DetailKind::AuthResult, &text, actor.path("user/name").str());
     }
+    CallRecord {
+        principals,
+        access_keys,
+        addresses: Vec::new(),
+    }
 }
 
-fn endpoint(draft: &mut Draft, endpoint: Node<'_>) {
+/// Reads an endpoint and returns its address.
+fn endpoint(draft: &mut Draft, endpoint: Node<'_>) -> Option<String> {
     let direction = endpoint.path("connection/direction");
     let role = if direction.is("OUTBOUND") {
         Role::Remote
     } else {
         Role::Actor
     };
-    draft.add(IndicatorKind::Ip, role, endpoint.at("ip"));
+    let address = draft
+        .add(IndicatorKind::Ip, role, endpoint.at("ip"))
+        .into_iter()
+        .next();
     draft.add(IndicatorKind::Domain, Role::Remote, endpoint.at("domain"));
-    let about = canonical(IndicatorKind::Ip, endpoint.at("ip"))
+    let about = address
+        .clone()
         .or_else(|| canonical(IndicatorKind::Domain, endpoint.at("domain")));
     let about = about.as_deref();
     add_details(draft, endpoint, &PLACE, about);
     add_asn(draft, endpoint.path("autonomousSystem/number"), about);
     add_port(draft, DetailKind::RemotePort, endpoint.at("port"), about);
     add_direction(draft, direction, about);
+    address
 }
 
 /// A call that a signal tells of.

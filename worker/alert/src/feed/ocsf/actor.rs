@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use super::super::guardduty::canonical;
 use super::super::{Draft, Node};
 use super::{class, each};
-use crate::{DetailKind, IndicatorKind, Outcome, Role};
+use crate::caller::CallRecord;
+use crate::{Class, DetailKind, IndicatorKind, Outcome, Role};
 
-/// Where a user without a name is named, best first.
-const NAMES: [&str; 4] = ["email_addr", "full_name", "uid_alt", "uid"];
+/// Where a user is named, best first.
+const NAMES: [&str; 5] = ["name", "email_addr", "full_name", "uid_alt", "uid"];
+
+/// What names who acted where no user does, best first.
+const SESSIONS: [&str; 3] = ["session/issuer", "session/uid_alt", "session/uid"];
 
 /// Where the keys stand that were used.
 const KEYS: [&str; 3] = [
@@ -25,17 +30,30 @@ const DETAILS: [(&str, DetailKind); 5] = [
     ("authorizations/policy/name", DetailKind::Permission),
 ];
 
-/// Reads `actor`; its process is read as any other.
-pub(super) fn read(draft: &mut Draft, actor: Node<'_>) {
-    draft.add_actor(actor);
-    let user = actor.at("user");
-    let name = name(user);
-    if let Some(name) = name.filter(|_| !user.at("name").exists()) {
-        draft.add_text(IndicatorKind::Principal, Role::Actor, name);
+/// Reads `actor`, and returns who it says acted; its process is read as any other.
+pub(super) fn read(draft: &mut Draft, actor: Node<'_>) -> CallRecord {
+    if !actor.is_object() {
+        return CallRecord {
+            principals: draft.add(IndicatorKind::Principal, Role::Actor, actor),
+            ..CallRecord::default()
+        };
     }
+    let user = actor.at("user");
+    let mut record = CallRecord {
+        principals: named(draft, actor),
+        ..CallRecord::default()
+    };
+    let name = name(user);
     draft.add(IndicatorKind::Email, Role::Related, user.at("email_addr"));
     for key in KEYS.iter().flat_map(|path| each(actor, path)) {
-        draft.add(IndicatorKind::AccessKey, Role::Actor, key);
+        let added = draft.add(IndicatorKind::AccessKey, Role::Actor, key);
+        record.access_keys.extend(added);
+    }
+    let is_named = !record.principals.is_empty() || !record.access_keys.is_empty();
+    // A field that names one and cannot be read is unread by itself.
+    let is_told = NAMES.iter().any(|key| user.at(key).exists()) || user.at("type").is("System");
+    if !is_named && !is_told && user.members().any(|(_, member)| member.exists()) {
+        draft.unread(user);
     }
     draft.add(
         IndicatorKind::Arn,
@@ -50,22 +68,38 @@ pub(super) fn read(draft: &mut Draft, actor: Node<'_>) {
             draft.add_detail_about(kind, value, name);
         }
     }
+    record
 }
 
-/// Reads `user` of the finding itself: who logs in, unless that fails; else whom it was done to, or whose rights were
-/// analysed.
+/// Adds the names of who acted: of the user and the role, else of the session.
+fn named(draft: &mut Draft, actor: Node<'_>) -> Vec<String> {
+    let principals = draft.add_actor(actor);
+    if !principals.is_empty() {
+        return principals;
+    }
+    let sessions = SESSIONS.iter().map(|path| actor.path(path));
+    draft.add_first(IndicatorKind::Principal, Role::Actor, sessions)
+}
+
+/// Reads `user` of the finding itself: who logs in, unless that fails, or who acted where a threat names nobody else; else
+/// whom it was done to, or whose rights were analysed.
 pub(super) fn subject(draft: &mut Draft, node: Node<'_>) {
     let user = node.at("user");
-    let Some(name) = user.at("name").str().or_else(|| name(user)) else {
-        return;
-    };
     let is_login = class::uid(node) == Some(3002);
     let failed = draft.outcome.is_some_and(Outcome::is_without_effect);
-    if is_login && !failed && !node.path("actor/user").exists() {
+    let is_threat = class::is_finding(node) && draft.class == Class::Threat;
+    let acted = is_login && !failed || is_threat;
+    if acted && user.exists() && !node.path("actor/user").exists() {
         // The account is the one where the user was active; see `Draft::add_actor`.
-        draft.add_actor(node);
-        draft.add_text(IndicatorKind::Principal, Role::Actor, name);
+        let principals = named(draft, node);
+        let from = canonical(IndicatorKind::Ip, node.path("src_endpoint/ip"));
+        draft.add_call(&CallRecord {
+            principals,
+            access_keys: Vec::new(),
+            addresses: from.into_iter().collect(),
+        });
     }
+    let Some(name) = name(user) else { return };
     draft.add_text(IndicatorKind::Principal, Role::Target, name);
     for key in ["user/credential_uid", "user/programmatic_credentials/uid"]
         .iter()
@@ -83,9 +117,18 @@ pub(super) fn subject(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// Reads `user` of an evidence, whose part is not told.
-pub(super) fn mentioned(draft: &mut Draft, user: Node<'_>) {
-    if let Some(name) = user.at("name").str().or_else(|| name(user)) {
+/// Reads `user` of an evidence, whose part is not told: where the evidence of a threat names no other actor, it acted.
+pub(super) fn mentioned(draft: &mut Draft, evidence: Node<'_>) {
+    let user = evidence.at("user");
+    let is_alone =
+        !evidence.path("actor/user").exists() && !evidence.path("actor/session").exists();
+    if draft.class == Class::Threat && is_alone && user.exists() {
+        let record = CallRecord {
+            principals: named(draft, evidence),
+            ..CallRecord::default()
+        };
+        draft.add_call(&record);
+    } else if let Some(name) = name(user) {
         draft.add_text(IndicatorKind::Principal, Role::Related, name);
     }
     draft.add(IndicatorKind::Email, Role::Related, user.at("email_addr"));
@@ -93,8 +136,5 @@ pub(super) fn mentioned(draft: &mut Draft, user: Node<'_>) {
 }
 
 fn name(user: Node<'_>) -> Option<&str> {
-    ["name"]
-        .iter()
-        .chain(&NAMES)
-        .find_map(|key| user.at(key).str())
+    NAMES.iter().find_map(|key| user.at(key).str())
 }

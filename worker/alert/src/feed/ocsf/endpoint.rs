@@ -15,22 +15,25 @@ const DETAILS: [(&str, DetailKind); 7] = [
     ("subnet_uid", DetailKind::Subnet),
 ];
 
-/// Addresses that stand between the ends, as those who passed a connection on wrote them.
-const BETWEEN: [&str; 3] = [
-    "src_endpoint/intermediate_ips",
-    "dst_endpoint/intermediate_ips",
-    "proxy_endpoint/ip",
-];
+/// Where an end has the addresses behind it, as those who passed a connection on wrote them: who really came, or where it
+/// really went.
+const BETWEEN: &str = "intermediate_ips";
 
 /// The part of a host's name. The host chooses it: beside its address it says nothing of who that is.
 pub(super) fn host_role(role: Role, has_address: bool) -> Role {
     if has_address { Role::Related } else { role }
 }
 
-/// Reads both ends and what connects them, and returns the part of names at the far end of it: of hosts that were asked for.
-///
-/// `own` is the part of the end that is ours.
-pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: Role) -> Role {
+/// What the ends of a connection tell of what else stands in their evidence.
+pub(super) struct Ends {
+    /// The part of names at the far end: of hosts that were asked for.
+    pub(super) far: Role,
+    /// The addresses of who opened the connection, where that is an actor.
+    pub(super) from: Vec<String>,
+}
+
+/// Reads both ends and what connects them. `own` is the part of the end that is ours.
+pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: Role) -> Ends {
     let direction = direction(evidence);
     let (source, destination) = match direction.as_deref() {
         Some("INBOUND") => (Role::Actor, own),
@@ -49,30 +52,50 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own:
         true => (DetailKind::LocalPort, DetailKind::RemotePort),
         false => (DetailKind::RemotePort, DetailKind::LocalPort),
     };
-    read_end(draft, from, source, from_port);
+    let addresses = read_end(draft, from, source, from_port);
     read_end(draft, to, destination, to_port);
     draft.add(IndicatorKind::Instance, source, from.at("instance_uid"));
-    for address in BETWEEN.iter().flat_map(|path| each(evidence, path)) {
-        draft.add(IndicatorKind::Ip, Role::Related, address);
+    for (end, role) in [(from, source), (to, destination)] {
+        draft.add(IndicatorKind::Ip, role, end.at(BETWEEN));
     }
+    let proxy = evidence.path("proxy_endpoint/ip");
+    draft.add(IndicatorKind::Ip, Role::Related, proxy);
     let connection = evidence.at("connection_info");
     draft.add_detail(DetailKind::Protocol, connection.at("protocol_name"));
     if let Some(word @ ("INBOUND" | "OUTBOUND")) = direction.as_deref() {
         draft.add_detail_text(DetailKind::Direction, &word.to_ascii_lowercase(), None);
     }
-    match destination {
+    let far = match destination {
         Role::Remote => Role::Remote,
         _ => Role::Related,
+    };
+    Ends {
+        far,
+        from: match source {
+            Role::Actor => addresses,
+            _ => Vec::new(),
+        },
     }
 }
 
-/// Reads one end.
-fn read_end(draft: &mut Draft, endpoint: Node<'_>, role: Role, port: DetailKind) {
+/// Reads one end and returns its addresses.
+fn read_end(draft: &mut Draft, endpoint: Node<'_>, role: Role, port: DetailKind) -> Vec<String> {
     let address = endpoint.at("ip");
-    draft.add(IndicatorKind::Ip, role, address);
-    let role = host_role(role, address.str().is_some());
-    draft.add(IndicatorKind::Domain, role, endpoint.at("domain"));
-    draft.add(IndicatorKind::Domain, role, endpoint.at("hostname"));
+    let added = draft.add(IndicatorKind::Ip, role, address);
+    if !endpoint.is_object() {
+        // Some write the address alone.
+        return draft.add(IndicatorKind::Ip, role, endpoint);
+    }
+    let names = ["hostname", "domain"].map(|key| endpoint.at(key));
+    if names.iter().any(|name| name.exists()) {
+        let role = host_role(role, address.exists());
+        for name in names {
+            draft.add(IndicatorKind::Domain, role, name);
+        }
+    } else if !address.exists() && !endpoint.at("instance_uid").exists() {
+        let names = ["name", "uid"].map(|key| endpoint.at(key));
+        draft.add_first(IndicatorKind::Instance, role, names);
+    }
     let about = about(endpoint);
     let about = about.as_deref();
     if endpoint.at("port").count().is_some_and(|port| port > 0) {
@@ -84,6 +107,7 @@ fn read_end(draft: &mut Draft, endpoint: Node<'_>, role: Role, port: DetailKind)
         }
     }
     asn(draft, endpoint.path("autonomous_system/number"), about);
+    added
 }
 
 /// The number of an autonomous system, with and without `AS`; 0 is none.

@@ -3,8 +3,10 @@
 //! <https://schema.ocsf.io/1.8.0/objects/evidences>
 
 use super::super::{Draft, Node};
+use super::endpoint::direction;
 use super::{actor, class, each, endpoint, guardduty, kind, process, resource};
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::caller::CallRecord;
+use crate::{Class, DetailKind, Direction, IndicatorKind, Role};
 
 /// What is told by name of an evidence, of which nothing says the part.
 const INDICATORS: [(&str, IndicatorKind); 9] = [
@@ -58,18 +60,34 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
         false => Role::Related,
     };
     read_evidence(draft, node, node.at("device"), own);
-    for evidence in node.at("evidences").items() {
+    for evidence in draft.records(node.at("evidences")) {
         let device = match evidence.at("device") {
             device if device.exists() => device,
             _ => node.at("device"),
         };
         read_evidence(draft, evidence, device, own);
         resource::mentioned(draft, evidence);
-        actor::mentioned(draft, evidence.at("user"));
+        actor::mentioned(draft, evidence);
     }
+    draft.direction = way(draft, node);
     if draft.action.is_none() && !class::is_finding(node) {
         draft.action = kind::activity(node);
     }
+}
+
+/// Who opened the connection: as its evidences tell, else by the part of the resource. Where one went out, the resource
+/// acted.
+fn way(draft: &Draft, node: Node<'_>) -> Option<Direction> {
+    let connections = evidences(node).filter_map(|one| Direction::parse(&direction(one)?));
+    let roles = evidences(node).filter_map(|one| {
+        let role = one.path("data/resource_role");
+        Direction::of_resource(role.str()?)
+    });
+    connections
+        .max()
+        .or_else(|| roles.max())
+        .or_else(|| resource::direction(node))
+        .filter(|_| draft.class == Class::Threat)
 }
 
 /// The finding itself and its evidences.
@@ -78,10 +96,14 @@ pub(super) fn evidences(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
 }
 
 fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: Role) {
-    let far = endpoint::read(draft, evidence, device, own);
-    actor::read(draft, evidence.at("actor"));
+    let ends = endpoint::read(draft, evidence, device, own);
+    let record = CallRecord {
+        addresses: ends.from,
+        ..actor::read(draft, evidence.at("actor"))
+    };
+    draft.add_call(&record);
     process::read(draft, evidence);
-    asked(draft, evidence, far);
+    asked(draft, evidence, ends.far);
     for (path, kind) in INDICATORS {
         for value in each(evidence, path) {
             draft.add(kind, Role::Related, value);
@@ -98,7 +120,7 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: R
         }
     }
     if draft.product == "guardduty" {
-        guardduty::read(draft, evidence);
+        guardduty::read(draft, evidence, record);
     } else {
         call(draft, evidence.at("api"));
     }
@@ -158,11 +180,20 @@ fn asked(draft: &mut Draft, evidence: Node<'_>, far: Role) {
 
 /// A URL, whole or by its host.
 fn url(draft: &mut Draft, url: Node<'_>, role: Role) {
-    draft.add(IndicatorKind::Url, role, url.at("url_string"));
-    for host in ["hostname", "domain"]
-        .iter()
-        .filter_map(|key| url.at(key).str())
-    {
+    let hosts = ["hostname", "domain"].map(|key| url.at(key));
+    let whole = url.at("url_string");
+    // Some write the path alone, beside the host or where the far end is told elsewhere.
+    let is_path = whole.str().is_some_and(|text| text.starts_with('/'));
+    let has_host = hosts.iter().any(|host| host.exists());
+    match whole.str() {
+        Some(text) if is_path || has_host => {
+            draft.add_text(IndicatorKind::Url, role, text);
+        }
+        _ => {
+            draft.add(IndicatorKind::Url, role, whole);
+        }
+    }
+    for host in hosts {
         draft.add_host(role, host);
     }
 }

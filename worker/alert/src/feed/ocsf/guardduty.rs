@@ -7,9 +7,10 @@ use super::super::guardduty::{
 };
 use super::super::{Draft, Node};
 use super::endpoint::direction;
+use crate::caller::CallRecord;
 
-/// Reads one piece of evidence.
-pub(super) fn read(draft: &mut Draft, evidence: Node<'_>) {
+/// Reads one piece of evidence, of which `record` says who acted.
+pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, record: CallRecord) {
     if draft.action.is_none() {
         draft.action = action(&draft.kind, evidence);
     }
@@ -26,6 +27,9 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>) {
     };
     draft.outcome = draft.outcome.or(outcome);
     if operation.exists() {
+        if record.principals.is_empty() {
+            draft.called_from(record.addresses);
+        }
         let affected = evidence.path("data/affected_resource");
         affected::read(draft, affected, service.str());
     }

@@ -63,9 +63,9 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
         .collect();
     let told = node.at("observables").items().filter_map(|observable| {
         let name = observable.at("name").str().unwrap_or_default();
-        let value = observable.at("value").str()?;
+        let value = observable.at("value");
         let is_part = name.contains("endpoint") || role(name) == Role::Actor;
-        let is_told = is_part && by_evidence.contains(value);
+        let is_told = is_part && by_evidence.contains(value.str().unwrap_or_default());
         Some((kind(observable)?, name, value)).filter(|_| !is_told)
     });
     let mut told: Vec<_> = told.collect();
@@ -77,7 +77,7 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
             role if is_host => host_role(role, draft.names_any(IndicatorKind::Ip, role)),
             role => role,
         };
-        draft.add_text(kind, role, value);
+        draft.add(kind, role, value);
     }
     for observable in node.at("observables").items() {
         let known = DETAILS

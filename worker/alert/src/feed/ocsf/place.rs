@@ -1,22 +1,10 @@
 //! Where it is: cloud, account, region, and what it concerns.
 
+use super::super::cloud::{cloud_named, cloud_of};
 use super::super::{Draft, Node};
 use super::endpoint::host_role;
 use super::{actor, each, evidence, resource};
 use crate::{DetailKind, IndicatorKind, Provider, Role};
-
-/// How names of clouds and of their partitions begin, and ids of what lives there.
-const CLOUDS: [(&str, Provider); 9] = [
-    ("aws", Provider::Aws),
-    ("amazon", Provider::Aws),
-    ("arn:aws", Provider::Aws),
-    ("gcp", Provider::Gcp),
-    ("google", Provider::Gcp),
-    ("azure", Provider::Azure),
-    ("microsoft", Provider::Azure),
-    ("/subscriptions/", Provider::Azure),
-    ("//", Provider::Gcp),
-];
 
 pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     let resources = resource::resources(node);
@@ -57,7 +45,11 @@ fn cloud(draft: &mut Draft, node: Node<'_>, main: Option<Node<'_>>) {
     let made_for = accounts.iter().find_map(|path| cloud.path(path).text());
     let mut owners = each(node, "resources/owner/account/uid").into_iter();
     let made_for = made_for.or_else(|| owners.find_map(Node::text));
-    draft.provider = provider(cloud.at("provider")).unwrap_or(Provider::Other);
+    draft.provider = cloud
+        .at("provider")
+        .str()
+        .and_then(cloud_named)
+        .unwrap_or(Provider::Other);
     draft.account = made_for.clone();
     draft.account_name = cloud.path("account/name").text();
     draft.region = cloud.at("region").text();
@@ -67,10 +59,15 @@ fn cloud(draft: &mut Draft, node: Node<'_>, main: Option<Node<'_>>) {
     };
     let owner = main.at("owner").at("account");
     // An id may be what somebody called a machine: it tells a cloud where nothing else does.
-    let by_id = || provider(main.at("uid")).filter(|_| draft.provider == Provider::Other);
+    let by_id = || {
+        main.at("uid")
+            .str()
+            .and_then(cloud_of)
+            .filter(|_| draft.provider == Provider::Other)
+    };
     let lives_in = ["provider", "cloud_partition"]
         .iter()
-        .find_map(|key| provider(main.at(key)))
+        .find_map(|key| cloud_named(main.at(key).str()?))
         .or_else(by_id)
         .unwrap_or(draft.provider);
     let is_elsewhere = lives_in != draft.provider && draft.provider != Provider::Other;
@@ -88,14 +85,6 @@ fn cloud(draft: &mut Draft, node: Node<'_>, main: Option<Node<'_>>) {
         true => region,
         false => region.or(draft.region.take()),
     };
-}
-
-fn provider(word: Node<'_>) -> Option<Provider> {
-    let word = word.str()?.to_ascii_lowercase();
-    let mut known = CLOUDS.iter();
-    known
-        .find(|(start, _)| word.starts_with(start))
-        .map(|(_, provider)| *provider)
 }
 
 /// The subscription in the id of a resource of Azure: `/subscriptions/<id>/…`.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::super::{Draft, Node};
 use super::endpoint::host_role;
-use crate::{Class, DetailKind, IndicatorKind, Role};
+use crate::caller::CallRecord;
+use crate::{Class, DetailKind, Direction, IndicatorKind, Role};
 
 /// Parts of a resource by `role_id`: <https://schema.ocsf.io/1.6.0/objects/resource_details>.
 const ROLES: [(u64, &str, Role); 4] = [
@@ -64,6 +65,21 @@ pub(super) fn resources(node: Node<'_>) -> Vec<Node<'_>> {
         Some(Role::Actor) => 2,
     });
     all
+}
+
+/// Returns the direction that the parts of the resources tell. Whose credentials acted is told by a part too: that is no
+/// direction.
+pub(super) fn direction(node: Node<'_>) -> Option<Direction> {
+    let machines = resources(node).into_iter().filter(|one| {
+        let word = word_of(*one);
+        !word.contains("accesskey") && indicator(*one, &word) != Some(IndicatorKind::Principal)
+    });
+    let told = machines.filter_map(|one| match role(one)? {
+        Role::Actor => Some(Direction::Outbound),
+        Role::Target => Some(Direction::Inbound),
+        Role::Remote | Role::Related => None,
+    });
+    told.max()
 }
 
 /// Reads a resource of the finding. Whose part is not told is what it was done to.
@@ -133,7 +149,7 @@ fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role
     };
     let role = told.unwrap_or(by_place);
     let kind = resource.at("type").str().unwrap_or("Resource");
-    let word = kind.to_ascii_lowercase().replace([' ', '_'], "");
+    let word = word_of(resource);
     draft.add_text(IndicatorKind::Arn, Role::Related, &id);
     if word.contains("accesskey") {
         access_key(draft, resource, short(&id), told);
@@ -141,7 +157,7 @@ fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role
         // An instance's name is a tag of it.
         let short = short(&id);
         let name = name.filter(|_| !short.starts_with("i-")).unwrap_or(short);
-        draft.add_text(indicator, role, name);
+        draft.add_made_of(indicator, role, name, resource);
         draft.tell_kind(name, None, Some(kind));
     }
     let network = NETWORKS.iter().find(|(part, _)| word.contains(part));
@@ -150,6 +166,12 @@ fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role
     }
     addresses(draft, resource, role);
     draft.add_resource(kind, &id, name, tags(resource));
+}
+
+/// The type of a resource without what differs between those who write it.
+fn word_of(resource: Node<'_>) -> String {
+    let kind = resource.at("type").str().unwrap_or("Resource");
+    kind.to_ascii_lowercase().replace([' ', '_'], "")
 }
 
 /// What a resource is, by its type, which may say it in the id; what has an address is a machine.
@@ -190,7 +212,7 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str, told: Option<Role
     });
     let data = resource.at("data");
     let key = data.at("access_key_id").str().unwrap_or(id);
-    draft.add_text(IndicatorKind::AccessKey, role, key);
+    let access_key = draft.add_made_of(IndicatorKind::AccessKey, role, key, resource);
     let names = [
         data.at("user_name"),
         resource.path("user/name"),
@@ -200,7 +222,12 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str, told: Option<Role
     let name = name.unwrap_or_else(|| data.at("user_name"));
     let (id, word) = (data.at("principal_id"), data.at("user_type"));
     if role == Role::Actor {
-        draft.add_caller(None, name, id, word);
+        let principals = draft.add_caller(None, name, id, word);
+        draft.add_credentials(CallRecord {
+            principals,
+            access_keys: access_key.into_iter().collect(),
+            addresses: Vec::new(),
+        });
     } else if let Some(name) = name.str() {
         draft.add_text(IndicatorKind::Principal, role, name);
         draft.tell_kind(name, id.str(), word.str());

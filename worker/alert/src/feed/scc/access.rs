@@ -2,7 +2,8 @@
 
 use super::super::{Draft, Node};
 use super::connection::address;
-use super::fields::{filled, member, plain_member};
+use super::fields::{canonical_member, filled, member, plain_member};
+use crate::caller::CallRecord;
 use crate::{DetailKind, IndicatorKind, Outcome, Role};
 
 /// Names of the codes of `google.rpc.Status`, by number.
@@ -33,20 +34,27 @@ const CODES: [&str; 17] = [
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/Access>
 pub(super) fn read(draft: &mut Draft, access: Node<'_>) {
     let ip = access.at("callerIp");
-    draft.add(IndicatorKind::Ip, Role::Actor, ip);
+    let addresses = draft.add(IndicatorKind::Ip, Role::Actor, ip);
     draft.add_detail_about(
         DetailKind::Country,
         access.path("callerIpGeo/regionCode"),
         address(ip).as_deref(),
     );
     let email = access.at("principalEmail");
-    draft.add(IndicatorKind::Principal, Role::Actor, email);
-    draft.add(IndicatorKind::Principal, Role::Actor, access.at("userName"));
-    subject(draft, access, email.str());
-    for delegation in access.at("serviceAccountDelegationInfo").items() {
-        delegated(draft, delegation, email.str());
+    let mut principals = Vec::new();
+    principals.extend(draft.add(IndicatorKind::Principal, Role::Actor, email));
+    principals.extend(draft.add(IndicatorKind::Principal, Role::Actor, access.at("userName")));
+    principals.extend(subject(draft, access, email.str()));
+    let delegations = access.at("serviceAccountDelegationInfo").items();
+    for delegation in delegations.flat_map(delegates) {
+        principals.extend(delegated(draft, delegation, email.str()));
     }
-    key(draft, access.at("serviceAccountKeyName"));
+    let access_key = key(draft, access.at("serviceAccountKeyName"));
+    draft.add_call(&CallRecord {
+        principals,
+        access_keys: access_key.into_iter().collect(),
+        addresses,
+    });
     let agent = [access.at("userAgent"), access.at("userAgentFamily")];
     if let Some(agent) = agent.iter().find(|agent| agent.str().is_some()) {
         draft.add_detail(DetailKind::UserAgent, *agent);
@@ -56,37 +64,49 @@ pub(super) fn read(draft: &mut Draft, access: Node<'_>) {
 }
 
 /// The subject says the email again, `user:…`, or names who is behind it, for Kubernetes and federation.
-fn subject(draft: &mut Draft, node: Node<'_>, email: Option<&str>) {
+fn subject(draft: &mut Draft, node: Node<'_>, email: Option<&str>) -> Option<String> {
     let subject = node.at("principalSubject");
     let Some(email) = email else {
         member(draft, Role::Actor, subject);
-        return;
+        return canonical_member(subject);
     };
-    let plain = subject.str().map(plain_member);
-    if let Some(plain) = plain.filter(|plain| !plain.eq_ignore_ascii_case(email)) {
-        draft.add_text(IndicatorKind::Principal, Role::Actor, plain);
-        draft.add_detail_text(DetailKind::Session, plain, Some(email));
+    let plain = draft.text_of(subject).map(plain_member)?;
+    if plain.eq_ignore_ascii_case(email) {
+        return None;
     }
+    draft.add_detail_text(DetailKind::Session, plain, Some(email));
+    draft.add_made_of(IndicatorKind::Principal, Role::Actor, plain, subject)
+}
+
+/// Returns the records of a delegation that name somebody: itself, and those that audit logs have in it.
+///
+/// <https://cloud.google.com/logging/docs/reference/audit/auditlog/rest/Shared.Types/AuditLog#ServiceAccountDelegationInfo>
+fn delegates(delegation: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let inner = ["firstPartyPrincipal", "thirdPartyPrincipal"].map(|key| delegation.at(key));
+    let named = inner.into_iter().filter(|inner| inner.exists());
+    std::iter::once(delegation).chain(named)
 }
 
 /// Who acts by way of a service account: the one whose call it was.
-fn delegated(draft: &mut Draft, delegation: Node<'_>, account: Option<&str>) {
+fn delegated(draft: &mut Draft, delegation: Node<'_>, account: Option<&str>) -> Vec<String> {
     let email = delegation.at("principalEmail");
-    draft.add(IndicatorKind::Principal, Role::Actor, email);
-    subject(draft, delegation, email.str());
+    let mut names = Vec::new();
+    names.extend(draft.add(IndicatorKind::Principal, Role::Actor, email));
+    names.extend(subject(draft, delegation, email.str()));
     let who = email.str().or(delegation.at("principalSubject").str());
     let who = who.map(plain_member).filter(|who| Some(*who) != account);
     if let Some(who) = who {
         draft.add_detail_text(DetailKind::Session, who, account);
     }
+    names
 }
 
 /// `//iam.googleapis.com/projects/p/serviceAccounts/a/keys/k`: the key that was used.
-fn key(draft: &mut Draft, name: Node<'_>) {
+fn key(draft: &mut Draft, name: Node<'_>) -> Option<String> {
     draft.add(IndicatorKind::Arn, Role::Related, name);
-    if let Some((_, id)) = name.str().and_then(|name| name.rsplit_once("/keys/")) {
-        draft.add_text(IndicatorKind::AccessKey, Role::Actor, id);
-    }
+    let full = draft.text_of(name)?;
+    let id = full.rsplit_once("/keys/").map_or(full, |(_, id)| id);
+    draft.add_made_of(IndicatorKind::AccessKey, Role::Actor, id, name)
 }
 
 /// The call that a record names.
@@ -147,7 +167,11 @@ pub(super) fn data_events(draft: &mut Draft, finding: Node<'_>) {
     let access = finding.at("dataAccessEvents").items();
     for event in access.chain(finding.at("dataFlowEvents").items()) {
         let who = event.at("principalEmail");
-        draft.add(IndicatorKind::Principal, Role::Actor, who);
+        let principals = draft.add(IndicatorKind::Principal, Role::Actor, who);
+        draft.add_call(&CallRecord {
+            principals,
+            ..CallRecord::default()
+        });
         if let Some(operation) = filled(event.at("operation")) {
             draft.add_detail_text(DetailKind::Operation, &operation, who.str());
             draft.action.get_or_insert(operation);

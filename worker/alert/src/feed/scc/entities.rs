@@ -4,6 +4,7 @@ use super::super::{Draft, Node};
 use super::fields::{each, filled, member};
 use super::place::is_other_account;
 use super::resource_name::ResourceName;
+use crate::caller::CallRecord;
 use crate::{DetailKind, IndicatorKind, Role};
 
 pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
@@ -35,9 +36,10 @@ pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
 /// Addresses, domains and URLs that the finding has for indicators: far ends, but for addresses that it told to have acted.
 pub(super) fn indicators(draft: &mut Draft, indicator: Node<'_>) {
     for key in ["ipAddresses", "ips"] {
-        for ip in indicator.at(key).items().filter_map(Node::str) {
-            if !draft.plays(IndicatorKind::Ip, Role::Actor, ip) {
-                draft.add_text(IndicatorKind::Ip, Role::Remote, ip);
+        for ip in indicator.at(key).items() {
+            let text = ip.str().unwrap_or_default();
+            if !draft.plays(IndicatorKind::Ip, Role::Actor, text) {
+                draft.add(IndicatorKind::Ip, Role::Remote, ip);
             }
         }
     }
@@ -151,13 +153,18 @@ fn database(draft: &mut Draft, database: Node<'_>) {
         Role::Target,
         database.at("displayName"),
     );
-    draft.add(
+    let principals = draft.add(
         IndicatorKind::Principal,
         Role::Actor,
         database.at("userName"),
     );
+    draft.add_call(&CallRecord {
+        principals,
+        ..CallRecord::default()
+    });
+    // Who was given rights has them from now on, whoever gave them.
     for grantee in database.at("grantees").items() {
-        draft.add(IndicatorKind::Principal, Role::Related, grantee);
+        draft.add(IndicatorKind::Principal, Role::Actor, grantee);
     }
     query(draft, database.at("query"));
 }
@@ -189,9 +196,14 @@ fn exfiltration(draft: &mut Draft, exfiltration: Node<'_>) {
 
 /// Adds a resource that data came from or went to; where it went to may be another account.
 pub(super) fn data_end(draft: &mut Draft, role: Role, name: Node<'_>) {
-    let Some(full) = name.str() else { return };
+    let Some(full) = name.str() else {
+        draft.add(IndicatorKind::Arn, role, name);
+        return;
+    };
     let parsed = ResourceName::parse(full);
-    parsed.add(draft, role);
+    if !parsed.add(draft, role) && role == Role::Remote {
+        draft.unread(name);
+    }
     if role != Role::Remote {
         return;
     }

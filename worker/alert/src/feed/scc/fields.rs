@@ -2,7 +2,7 @@
 
 use super::super::{Draft, Node};
 use super::resource_name::ResourceName;
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::{DetailKind, Indicator, IndicatorKind, Role};
 
 /// What is made of a value.
 pub(super) enum Reading {
@@ -29,7 +29,9 @@ pub(super) enum Reading {
 impl Reading {
     pub(super) fn read(&self, draft: &mut Draft, node: Node<'_>) {
         match self {
-            Self::Value(kind, role) => draft.add(*kind, *role, node),
+            Self::Value(kind, role) => {
+                draft.add(*kind, *role, node);
+            }
             Self::Member(role) => {
                 member(draft, *role, node);
             }
@@ -38,11 +40,7 @@ impl Reading {
                     ResourceName::parse(full).add(draft, *role);
                 }
             }
-            Self::Host(role) => {
-                if let Some(host) = node.str() {
-                    draft.add_host(*role, host);
-                }
-            }
+            Self::Host(role) => draft.add_host(*role, node),
             Self::Detail(kind) => {
                 if let Some(text) = filled(node) {
                     draft.add_detail_text(*kind, &text, None);
@@ -101,10 +99,20 @@ pub(super) fn plain_member(text: &str) -> &str {
     plain.split_once("?uid=").map_or(plain, |(name, _)| name)
 }
 
+/// Returns a member of a policy as the indicator has it.
+pub(super) fn canonical_member(node: Node<'_>) -> Option<String> {
+    let plain = plain_member(node.str()?);
+    Indicator::parse(IndicatorKind::Principal, plain, Role::Related).map(|one| one.value)
+}
+
 /// Adds a member of a policy, and gives its name.
 pub(super) fn member<'a>(draft: &mut Draft, role: Role, node: Node<'a>) -> Option<&'a str> {
-    let plain = plain_member(node.str()?);
-    draft.add_text(IndicatorKind::Principal, role, plain);
+    let Some(text) = node.str() else {
+        draft.add(IndicatorKind::Principal, role, node);
+        return None;
+    };
+    let plain = plain_member(text);
+    draft.add_made_of(IndicatorKind::Principal, role, plain, node);
     if matches!(plain, "allUsers" | "allAuthenticatedUsers") {
         draft.add_detail_text(DetailKind::Exposure, plain, None);
     }

@@ -13,8 +13,9 @@ use super::access::{job_state, operation, status};
 use super::connection::{address, read_flow};
 use super::entities::{argument, data_end, iam_binding, other_account, query};
 use super::fields::Reading::{self, Detail, Labelled, Member, Record, Resource, Text, Value};
-use super::fields::{each, member};
+use super::fields::{canonical_member, each, member};
 use super::records::{drift, log_entry};
+use crate::caller::CallRecord;
 use crate::{DetailKind, IndicatorKind, Outcome, Role};
 
 /// How deep records are read.
@@ -183,7 +184,33 @@ static BY_NAME: LazyLock<HashMap<String, &Reading>> = LazyLock::new(|| {
         .collect()
 });
 
+/// Fields of a record that name who called, and from where.
+const CALLERS: [&str; 3] = ["principalEmail", "principalSubject", "userEmail"];
+const CALLED_FROM: [&str; 2] = ["callerIp", "sourceIp"];
+
+/// Adds who acted by one record.
+fn add_callers(draft: &mut Draft, record: Node<'_>) {
+    let at = |key: &str| record.at(key).items();
+    let record = CallRecord {
+        principals: CALLERS
+            .into_iter()
+            .flat_map(at)
+            .filter_map(canonical_member)
+            .collect(),
+        access_keys: Vec::new(),
+        addresses: CALLED_FROM
+            .into_iter()
+            .flat_map(at)
+            .filter_map(address)
+            .collect(),
+    };
+    draft.add_call(&record);
+}
+
 fn walk(draft: &mut Draft, node: Node<'_>, depth: usize) {
+    if node.is_object() {
+        add_callers(draft, node);
+    }
     for (key, child) in node.members() {
         let name = folded(key);
         match name.as_str() {
@@ -197,8 +224,11 @@ fn walk(draft: &mut Draft, node: Node<'_>, depth: usize) {
                 reading.read(draft, item);
             }
             let is_read = matches!(known, Some(Record(_)));
-            if depth > 0 && !is_read {
-                walk(draft, item, depth - 1);
+            match depth.checked_sub(1) {
+                _ if is_read => {}
+                Some(depth) => walk(draft, item, depth),
+                // What is deeper may say who acted.
+                None => draft.unseen |= item.members().next().is_some(),
             }
         }
     }
@@ -206,7 +236,14 @@ fn walk(draft: &mut Draft, node: Node<'_>, depth: usize) {
 
 /// An address that a service was changed from, and who did.
 fn bad_ip(draft: &mut Draft, node: Node<'_>) {
-    draft.add(IndicatorKind::Ip, Role::Actor, node.at("ip"));
+    let from = draft.add(IndicatorKind::Ip, Role::Actor, node.at("ip"));
+    draft.add_call(&CallRecord {
+        principals: canonical_member(node.at("principalEmail"))
+            .into_iter()
+            .collect(),
+        access_keys: Vec::new(),
+        addresses: from,
+    });
     walk(draft, node, MAX_DEPTH);
 }
 
@@ -248,8 +285,15 @@ fn attempt(draft: &mut Draft, attempt: Node<'_>) {
         draft.outcome = Some(outcome);
     }
     let from = attempt.at("sourceIp");
-    draft.add(IndicatorKind::Ip, Role::Actor, from);
-    draft.add(IndicatorKind::Principal, role, attempt.at("username"));
+    let addresses = draft.add(IndicatorKind::Ip, Role::Actor, from);
+    let principals = draft.add(IndicatorKind::Principal, role, attempt.at("username"));
+    if has_succeeded {
+        draft.add_call(&CallRecord {
+            principals,
+            access_keys: Vec::new(),
+            addresses,
+        });
+    }
     draft.add(IndicatorKind::Instance, Role::Target, attempt.at("vmName"));
     draft.add_detail_about(DetailKind::AuthResult, result, address(from).as_deref());
     for key in ["attemptCount", "count"] {
@@ -351,7 +395,9 @@ fn storage_uri(draft: &mut Draft, uri: Node<'_>) {
             let bucket = path.split('/').next().unwrap_or(path);
             draft.add_text(IndicatorKind::Bucket, Role::Remote, bucket);
         }
-        None => draft.add_text(IndicatorKind::Url, Role::Remote, text),
+        None => {
+            draft.add_made_of(IndicatorKind::Url, Role::Remote, text, uri);
+        }
     }
     draft.add_detail_text(DetailKind::Trait, &format!("data went to {text}"), None);
 }

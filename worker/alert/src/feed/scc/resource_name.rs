@@ -108,12 +108,14 @@ impl<'a> ResourceName<'a> {
         }
     }
 
-    /// Adds the resource and its name, where they are indicators, as what plays this part.
-    pub(super) fn add(&self, draft: &mut Draft, role: Role) {
-        draft.add_text(IndicatorKind::Arn, role, self.id);
-        if let (Some(kind), Some(name)) = (self.indicator, self.name) {
-            draft.add_text(kind, role, name);
-        }
+    /// Adds the resource and its name, where they are indicators, as what plays this part; returns whether one was added.
+    pub(super) fn add(&self, draft: &mut Draft, role: Role) -> bool {
+        let arn = draft.add_text(IndicatorKind::Arn, role, self.id);
+        let name = self
+            .indicator
+            .zip(self.name)
+            .and_then(|(kind, name)| draft.add_text(kind, role, name));
+        arn.is_some() || name.is_some()
     }
 }
 

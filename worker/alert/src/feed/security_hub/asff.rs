@@ -23,7 +23,7 @@ pub(super) fn read(node: Node<'_>, id: &str, product: &str) -> Result<Draft, Rea
     place::read(&mut draft, node);
     draft.title = node.at("Title").text().unwrap_or_default();
     draft.description = node.at("Description").text().unwrap_or_default();
-    draft.severity = severity(node);
+    (draft.severity, draft.unknown_severity) = severity(node, product);
     draft.severity_sent = ["Label", "Original", "Product", "Normalized"]
         .iter()
         .find_map(|key| node.at("Severity").at(key).text())

@@ -15,17 +15,23 @@ pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
     let (resource, beside) = resource(node);
     let native = native(node, id, resource);
     let mut draft = read_as(Node::of(&native), "security_hub")?;
+    draft.locate_unread(&native);
     for item in beside {
         super::asff::read_resource(&mut draft, item);
     }
     let by_label = match node.path("Severity/Product").number() {
-        None => Some(super::severity(node)),
-        Some(_) => raised(node).filter(|raised| *raised > draft.severity),
+        None => Some(super::severity(node, "guardduty")),
+        Some(_) => raised(node)
+            .filter(|raised| *raised > draft.severity)
+            .map(|raised| (raised, false)),
     };
     draft.remediation = node.path("Remediation/Recommendation/Text").text();
-    if let Some(severity) = by_label {
-        draft.severity = severity;
-        draft.severity_sent = node.path("Severity/Label").text().unwrap_or_default();
+    if let Some(by_label) = by_label {
+        (draft.severity, draft.unknown_severity) = by_label;
+        draft.severity_sent = ["Label", "Original", "Product", "Normalized"]
+            .iter()
+            .find_map(|key| node.at("Severity").at(key).text())
+            .unwrap_or_default();
     }
     // What GuardDuty's shape has no place for is kept as any other product's.
     super::asff::entities(&mut draft, node);

@@ -2,45 +2,25 @@
 //!
 //! Who connected from outside acted; whom the resource connected to is the far end.
 
+use super::super::guardduty::canonical;
 use super::super::{Draft, Node};
 use super::path;
-use crate::{Class, DetailKind, Indicator, IndicatorKind, Role};
-
-/// Which way a connection was opened, as seen from the resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    Inbound,
-    Outbound,
-}
-
-impl Direction {
-    fn parse(word: Node<'_>) -> Option<Self> {
-        match word.str()?.to_ascii_uppercase().as_str() {
-            "IN" | "INBOUND" | "INGRESS" => Some(Self::Inbound),
-            "OUT" | "OUTBOUND" | "EGRESS" => Some(Self::Outbound),
-            _ => None,
-        }
-    }
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Inbound => "inbound",
-            Self::Outbound => "outbound",
-        }
-    }
-}
+use crate::{Class, DetailKind, Direction, Indicator, IndicatorKind, Role};
 
 /// One end of a connection.
 #[derive(Default)]
 pub(super) struct End<'a> {
     pub(super) addresses: Vec<&'a str>,
+    /// Fields of addresses and, without any, of the name that hold something else than such a text.
+    pub(super) others: Vec<(IndicatorKind, Node<'a>)>,
     pub(super) domain: Option<&'a str>,
     pub(super) port: Option<u64>,
 }
 
 pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     let network = node.at("Network");
-    let direction = Direction::parse(network.at("Direction"));
+    let direction = network.at("Direction").str().and_then(Direction::parse);
+    draft.direction = draft.direction.or(direction);
     let source = end(
         network,
         ["SourceIpV4", "SourceIpV6", "SourceDomain", "SourcePort"],
@@ -64,8 +44,18 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
 
 fn end<'a>(network: Node<'a>, keys: [&str; 4]) -> End<'a> {
     let [v4, v6, domain, port] = keys.map(|key| network.at(key));
+    let is_value = |kind, node: &Node<'_>| canonical(kind, *node).is_some();
+    let fields = [v4, v6].map(|node| (IndicatorKind::Ip, node));
+    let mut others: Vec<_> = fields
+        .into_iter()
+        .filter(|(kind, node)| !is_value(*kind, node))
+        .collect();
+    if others.len() == fields.len() && !is_value(IndicatorKind::Domain, &domain) {
+        others.push((IndicatorKind::Domain, domain));
+    }
     End {
         addresses: [v4, v6].into_iter().filter_map(Node::str).collect(),
+        others,
         domain: domain.str(),
         port: port.count().filter(|port| *port > 0),
     }
@@ -109,6 +99,9 @@ pub(super) fn connect(
 fn add_end(draft: &mut Draft, end: &End<'_>, role: Role, port: DetailKind) {
     for address in &end.addresses {
         draft.add_text(IndicatorKind::Ip, role, address);
+    }
+    for (kind, node) in &end.others {
+        draft.add(*kind, role, *node);
     }
     if let Some(domain) = end.domain {
         // A host chooses its name: beside its address it says nothing of who that is.

@@ -3,8 +3,8 @@
 //! <https://docs.aws.amazon.com/securityhub/1.0/APIReference/API_NetworkPathComponent.html>
 
 use super::super::{Draft, Node};
-use super::network::{Direction, End, connect};
-use crate::{DetailKind, IndicatorKind, Role};
+use super::network::{End, connect};
+use crate::{DetailKind, Direction, IndicatorKind, Role};
 
 /// Most components of a path that are told.
 const MAX_COMPONENTS: usize = 16;
@@ -18,6 +18,7 @@ const COMPONENTS: [(&str, DetailKind); 3] = [
 
 pub(super) fn read(draft: &mut Draft, path: Node<'_>, direction: Option<Direction>) {
     let components: Vec<Node<'_>> = path.items().take(MAX_COMPONENTS).collect();
+    draft.unseen |= path.items().nth(MAX_COMPONENTS).is_some();
     let (Some(first), Some(last)) = (components.first(), components.last()) else {
         return;
     };

@@ -3,22 +3,10 @@
 //! Security Hub gathers what lives in other accounts and clouds. The owner of the main resource counts; the key stays
 //! with the account that the finding was made for.
 
+use super::super::cloud::{cloud_named, cloud_of};
 use super::super::control::told;
 use super::super::{Draft, Node};
 use crate::Provider;
-
-/// How names of clouds and of their partitions, types and ids begin.
-const CLOUDS: [(&str, Provider); 9] = [
-    ("aws", Provider::Aws),
-    ("amazon", Provider::Aws),
-    ("arn:aws", Provider::Aws),
-    ("azure", Provider::Azure),
-    ("microsoft", Provider::Azure),
-    ("/subscriptions/", Provider::Azure),
-    ("gcp", Provider::Gcp),
-    ("google", Provider::Gcp),
-    ("//", Provider::Gcp),
-];
 
 /// What stands before the account in ids of resources.
 const ACCOUNTS: [(Provider, &str); 2] = [
@@ -65,10 +53,12 @@ fn provider(resource: Node<'_>) -> Provider {
         let Some(word) = resource.at(key).str().and_then(told) else {
             continue;
         };
-        let word = word.to_ascii_lowercase();
-        let mut clouds = CLOUDS.iter();
-        match clouds.find(|(start, _)| word.starts_with(start)) {
-            Some((_, provider)) => return *provider,
+        let cloud = match key {
+            "Provider" => cloud_named(word),
+            _ => cloud_of(word),
+        };
+        match cloud {
+            Some(provider) => return provider,
             None if key == "Provider" => return Provider::Other,
             None => {}
         }

@@ -7,6 +7,7 @@ use super::super::control::told;
 use super::super::resource_kind::resource_kind;
 use super::super::{Draft, Node};
 use super::place;
+use crate::caller::CallRecord;
 use crate::{Class, DetailKind, IndicatorKind, Provider, Role};
 
 /// Most members of a free map that are told.
@@ -92,8 +93,10 @@ const ADDRESSES: [&str; 6] = [
 
 /// Reads one resource: what it was done to, or whose credentials acted.
 pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
-    let kind = resource.at("Type").str().unwrap_or("Other");
+    // The credentials that acted are a resource too.
+    let kind = draft.text_of(resource.at("Type")).unwrap_or("Other");
     let Some(id) = resource.at("Id").text() else {
+        draft.text_of(resource.at("Id"));
         return;
     };
     let id = id.as_str();
@@ -112,7 +115,7 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
             IndicatorKind::Principal if resource.at("ResourceRole").is("Actor") => Role::Actor,
             _ => Role::Target,
         };
-        draft.add_text(indicator, role, name);
+        draft.add_made_of(indicator, role, name, resource.at("Id"));
         draft.tell_kind(name, None, Some(kind));
     }
     draft.add_text(IndicatorKind::Arn, Role::Related, id);
@@ -144,10 +147,15 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str) {
     let name = names.find(|name| name.exists());
     let (user, word) = (details.at("PrincipalId"), details.at("PrincipalType"));
     if draft.class == Class::Threat || resource.at("ResourceRole").is("Actor") {
-        draft.add_text(IndicatorKind::AccessKey, Role::Actor, id);
-        if let Some(name) = name {
-            draft.add_caller(details.at("AccountId").str(), name, user, word);
-        }
+        let told = resource.at("Id");
+        let access_key = draft.add_made_of(IndicatorKind::AccessKey, Role::Actor, id, told);
+        let account = details.at("AccountId").str();
+        let principals = name.map(|name| draft.add_caller(account, name, user, word));
+        draft.add_credentials(CallRecord {
+            principals: principals.unwrap_or_default(),
+            access_keys: access_key.into_iter().collect(),
+            addresses: Vec::new(),
+        });
         return;
     }
     draft.add_text(IndicatorKind::AccessKey, Role::Target, id);

@@ -140,6 +140,10 @@ fn parts(finding: &Value) -> BTreeSet<(String, String)> {
             alert.outcome.map(|outcome| outcome.as_str().to_owned()),
         ),
         ("remediation", alert.remediation.clone()),
+        (
+            "direction",
+            alert.direction.map(|direction| format!("{direction:?}")),
+        ),
         ("finding id", alert.finding_id.clone()),
         ("times", Some(format!("{:?}", alert.times))),
         ("count", Some(alert.count.to_string())),

@@ -109,6 +109,15 @@ fn one_in_both(native: &Value, resources: Value) -> Alert {
     assert_eq!(told(&hub), told(&alert));
     assert_eq!((&hub.key, &hub.content), (&alert.key, &alert.content));
     assert_eq!(hub.finding_id, alert.finding_id);
+    assert_eq!(
+        (&hub.callers, hub.direction, &hub.unreadable, hub.unseen),
+        (
+            &alert.callers,
+            alert.direction,
+            &alert.unreadable,
+            alert.unseen
+        )
+    );
     alert
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::super::network::{add_other_account, read_network};
+use super::super::network::{add_other_account, addresses, canonical, read_network};
 use super::tags;
+use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
-use crate::principal::ELSEWHERE;
+use crate::principal::{ELSEWHERE, person_behind};
 use crate::{DetailKind, IndicatorKind, Role};
 
 /// Most groups, sessions and mounts that are read.
@@ -56,29 +57,66 @@ pub(super) fn ecs(draft: &mut Draft, node: Node<'_>) {
 }
 
 pub(super) fn kubernetes(draft: &mut Draft, node: Node<'_>) {
-    user(draft, node.at("kubernetesUserDetails"));
+    for one in draft.records(node.at("kubernetesUserDetails")) {
+        user(draft, one);
+    }
     workload(draft, node.at("kubernetesWorkloadDetails"));
 }
 
-/// Who called the cluster. Of a user that many share, the session's name says who it was.
+/// Reads who called the cluster. Of a user that many share, the session's name says who it was; and whoever takes the name
+/// of another user acted as much as that one.
 fn user(draft: &mut Draft, user: Node<'_>) {
     let name = user.at("username").str();
     draft.add(IndicatorKind::Principal, Role::Actor, user.at("username"));
-    for session in user.at("sessionName").items().take(MAX_LISTED) {
-        draft.add(IndicatorKind::Principal, Role::Actor, session);
+    for session in user.at("sessionName").items() {
+        match session.str().filter(|session| is_person(user, session)) {
+            Some(person) => {
+                draft.add_person(person);
+            }
+            None => {
+                draft.add(IndicatorKind::Principal, Role::Related, session);
+            }
+        }
         draft.add_detail_about(DetailKind::Session, session, name);
-    }
-    let sessions = user.at("sessionName").items().filter_map(Node::str);
-    for known in name.into_iter().chain(sessions.take(MAX_LISTED)) {
-        draft.tell_kind(known, None, Some(ELSEWHERE));
     }
     groups(draft, user, name);
     uid(draft, user.at("uid"), name);
     let impersonated = user.at("impersonatedUser");
     let other = impersonated.at("username");
-    draft.add(IndicatorKind::Principal, Role::Related, other);
+    draft.add(IndicatorKind::Principal, Role::Actor, other);
     draft.add_detail_about(DetailKind::Session, other, name);
+    for known in name.into_iter().chain(other.str()) {
+        draft.tell_kind(known, None, Some(ELSEWHERE));
+    }
     groups(draft, impersonated, other.str());
+}
+
+/// Whether a session is called by who it is of: other names are chosen by whoever assumes the role.
+fn is_person(user: Node<'_>, session: &str) -> bool {
+    let id = format!(":{session}");
+    person_behind(user.at("username").str().unwrap_or_default(), Some(&id)).is_some()
+}
+
+/// Adds who called the cluster from where: the user of the resource by the call of the action.
+pub(in super::super) fn add_callers(draft: &mut Draft, resource: Node<'_>, action: Node<'_>) {
+    let user = resource.path("kubernetesDetails/kubernetesUserDetails");
+    let call = action.at("kubernetesApiCallAction");
+    let sessions = user.at("sessionName").items();
+    let persons = sessions.filter(|one| one.str().is_some_and(|name| is_person(user, name)));
+    let principals = [user.at("username"), user.path("impersonatedUser/username")]
+        .into_iter()
+        .chain(persons)
+        .filter_map(|name| canonical(IndicatorKind::Principal, name));
+    let mut from = addresses(call.at("remoteIpDetails"));
+    if from.is_empty() {
+        let last = call.at("sourceIps").items().last();
+        from.extend(last.and_then(|last| canonical(IndicatorKind::Ip, last)));
+    }
+    draft.add_call(&CallRecord {
+        principals: principals.collect(),
+        access_keys: Vec::new(),
+        addresses: from,
+    });
 }
 
 fn groups(draft: &mut Draft, user: Node<'_>, about: Option<&str>) {

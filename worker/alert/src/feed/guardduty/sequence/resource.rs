@@ -5,6 +5,7 @@
 use super::super::add_details;
 use super::super::network::read_network;
 use super::super::resource::{container, instance, read_guardrail, tags};
+use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, Role};
 
@@ -73,13 +74,18 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
 
 fn access_key(draft: &mut Draft, resource: Node<'_>) {
     let data = resource.path("data/accessKey");
-    draft.add_caller(
+    let principals = draft.add_caller(
         resource.at("accountId").str(),
         data.at("userName"),
         data.at("principalId"),
         data.at("userType"),
     );
-    draft.add(IndicatorKind::AccessKey, Role::Actor, resource.at("uid"));
+    let access_keys = draft.add(IndicatorKind::AccessKey, Role::Actor, resource.at("uid"));
+    draft.add_call(&CallRecord {
+        principals,
+        access_keys,
+        addresses: Vec::new(),
+    });
 }
 
 fn addresses(draft: &mut Draft, interface: Node<'_>) {

@@ -48,11 +48,17 @@ pub(super) fn read(draft: &mut Draft, list: Node<'_>) {
 pub(in crate::feed) fn trait_of(draft: &mut Draft, key: &str, values: Node<'_>) {
     let indicator = INDICATORS.iter().find(|(known, ..)| *known == key);
     let detail = DETAILS.iter().find(|(known, _)| *known == key);
-    for value in values.items().filter_map(Node::str).take(4 * MAX_LISTED) {
-        match (indicator, detail) {
-            (Some((_, kind, role)), _) => draft.add_text(*kind, *role, value),
+    if let Some((_, kind, role)) = indicator {
+        for value in values.items() {
+            draft.add(*kind, *role, value);
+        }
+        return;
+    }
+    for node in values.items().take(4 * MAX_LISTED) {
+        let Some(value) = node.str() else { continue };
+        match (key, detail) {
             (_, Some((_, kind))) => draft.add_detail_text(*kind, value, None),
-            _ if key == "ATTACK_TECHNIQUE" => draft.techniques.extend(technique(value)),
+            ("ATTACK_TECHNIQUE", _) => draft.techniques.extend(technique(value)),
             _ => {
                 let label = key.to_ascii_lowercase().replace('_', " ");
                 draft.add_detail_text(DetailKind::Trait, &format!("{label}: {value}"), None);

@@ -24,7 +24,10 @@ fn finding(more: Value) -> Value {
 }
 
 fn threat(resource_type: &str) -> Case {
-    let id = format!("arn:aws:example:eu-west-1:111122223333:thing/{resource_type}-1");
+    let id = match resource_type {
+        "AwsIamAccessKey" => "AKIAIOSFODNN7EXAMPLE".to_owned(),
+        _ => format!("arn:aws:example:eu-west-1:111122223333:thing/{resource_type}-1"),
+    };
     let finding = finding(json!({
         "Types": ["TTPs/Command and Control/Beaconing"],
         "Network": {"Direction": "OUT", "Protocol": "TCP", "SourceIpV4": "10.1.2.3", "SourcePort": 41000,

@@ -47,19 +47,14 @@ fn the_person_behind_a_shared_user_is_told_and_acted() {
 }
 
 #[test]
-fn an_impersonated_user_is_told_and_who_impersonates_acted() {
+fn impersonated_user_and_who_impersonates_acted() {
     let mut finding = value(SESSION);
     let user = &mut finding["resource"]["kubernetesDetails"]["kubernetesUserDetails"];
     *user = json!({"username": "eve", "uid": "aws-iam-authenticator:999988887777:AROAOTHER", "groups": ["dev"],
         "impersonatedUser": {"username": "admin", "groups": ["system:masters"]}});
     let alert = one_in_both(&finding, eks());
     assert!(has(&alert, IndicatorKind::Principal, Role::Actor, "eve"));
-    assert!(has(
-        &alert,
-        IndicatorKind::Principal,
-        Role::Related,
-        "admin"
-    ));
+    assert!(has(&alert, IndicatorKind::Principal, Role::Actor, "admin"));
     assert_eq!(values(&alert, DetailKind::Session), ["admin"]);
     assert_eq!(values(&alert, DetailKind::Group), ["dev", "system:masters"]);
     assert_eq!(values(&alert, DetailKind::OtherAccount), ["999988887777"]);

@@ -21,7 +21,7 @@ fn ends_of_a_connection_tell_ports_places_and_networks() {
     assert_snapshot!(indicators(&alert), @"
     related ip 10.0.0.7
     actor ip 198.51.100.23
-    related ip 203.0.113.5
+    actor ip 203.0.113.5
     ");
     assert_snapshot!(details(&alert), @"
     local_port 22 (10.0.0.7)
@@ -133,6 +133,7 @@ fn actors_tell_keys_groups_sessions_and_applications() {
     );
     assert_snapshot!(indicators(&alert), @"
     related email svc@corp.example
+    actor principal backup
     actor principal svc-backup
     actor access_key AKIAEXAMPLECASE00053
     actor access_key ASIAEXAMPLECASE00053
@@ -188,7 +189,7 @@ fn data_stores_of_evidences_are_related() {
         "user": {"name": "bob"}, "resources": [{"uid": "arn:aws:iam::444455556666:role/ops", "type": "AwsIamRole", "role": "Actor"}]}),
     );
     assert_snapshot!(indicators(&alert), @"
-    related principal bob
+    actor principal bob
     actor principal ops
     related arn arn:aws:iam::444455556666:role/ops
     related arn arn:aws:s3:::payroll

@@ -1,0 +1,134 @@
+//! Who acted: credentials, the users and roles of actors, and what one record ties together.
+
+use serde_json::Value;
+
+use super::Draft;
+use crate::caller::CallRecord;
+use crate::feed::Node;
+use crate::principal::{ELSEWHERE, account_of, in_account, person_behind, role_in, session_in};
+use crate::{IndicatorKind, PrincipalKind, Provider, Role};
+
+/// Most callers: who is not among them is tied to nobody.
+const MAX_CALLERS: usize = 256;
+
+/// What names a user beside the id, best first.
+const NAMES: [&str; 4] = ["name", "email_addr", "full_name", "uid_alt"];
+
+impl Draft {
+    /// Adds whose credentials were used, with the unique id and the word of AWS for what they are, and returns the names.
+    /// Somebody of another account is named with the account: who is called so in ours has done nothing.
+    pub(crate) fn add_caller(
+        &mut self,
+        account: Option<&str>,
+        name: Node<'_>,
+        id: Node<'_>,
+        word: Node<'_>,
+    ) -> Vec<String> {
+        self.add(IndicatorKind::Principal, Role::Related, id);
+        let Some(text) = name.str() else {
+            return self.add(IndicatorKind::Principal, Role::Actor, name);
+        };
+        let (id, word) = (id.str(), word.str());
+        let account = account.and_then(|account| self.other_account(account));
+        let whole = match account.or(self.caller_account.as_deref()) {
+            Some(account) => in_account(account, text, id, PrincipalKind::of(word, id)),
+            None => text.to_owned(),
+        };
+        let added = self.add_made_of(IndicatorKind::Principal, Role::Actor, &whole, name);
+        self.tell_kind(&whole, id, word);
+        let person = person_behind(text, id);
+        let person = person.and_then(|person| self.add_person(person));
+        added.into_iter().chain(person).collect()
+    }
+
+    /// Adds somebody whom IAM does not know: the person behind a role, a user of a cluster.
+    pub(crate) fn add_person(&mut self, name: &str) -> Option<String> {
+        self.tell_kind(name, None, Some(ELSEWHERE));
+        self.add_text(IndicatorKind::Principal, Role::Actor, name)
+    }
+
+    /// Adds the callers of a record that says who acted.
+    pub(crate) fn add_call(&mut self, record: &CallRecord) {
+        for caller in record.callers() {
+            if self.callers.len() >= MAX_CALLERS {
+                return;
+            }
+            self.callers.insert(caller);
+        }
+    }
+
+    /// Adds credentials that stand beside the call that was made with them.
+    pub(crate) fn add_credentials(&mut self, record: CallRecord) {
+        self.add_call(&record);
+        self.credentials.push(record);
+    }
+
+    /// Adds the addresses of a call that the finding made of the only credentials that it names.
+    pub(crate) fn called_from(&mut self, addresses: Vec<String>) {
+        if let [credentials] = self.credentials.as_slice() {
+            let record = CallRecord {
+                addresses,
+                ..credentials.clone()
+            };
+            self.add_call(&record);
+        }
+    }
+
+    /// Adds the user of an actor, as OCSF and GuardDuty's attack sequences after it have it, and the role that issued the
+    /// session.
+    ///
+    /// The ARN of who issued the session says whose identity it is; else the account of the user, which is where it was
+    /// active and need not own it: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Account.html>. Nothing says
+    /// of somebody who was active elsewhere that they are ours.
+    pub(crate) fn add_actor(&mut self, actor: Node<'_>) -> Vec<String> {
+        let user = actor.at("user");
+        let (name, id, word) = (user.at("name"), user.at("uid"), user.at("type"));
+        let issuer = self.text_of(actor.path("session/issuer"));
+        let account = issuer
+            .and_then(account_of)
+            .or(user.path("account/uid").str());
+        let role = issuer.and_then(role_in);
+        // Whoever assumes a role chooses the name of the session: it names nobody.
+        let session = session_in(id.str()).or_else(|| actor.path("session/uid").str());
+        let mut names = match name.str() {
+            Some(text) if Some(text) == session && role.is_some_and(|role| role != text) => {
+                Vec::new()
+            }
+            Some(text) if Some(text) == session && role.is_none() && id.exists() => {
+                self.add_caller(account, id, id, word)
+            }
+            Some(_) => self.add_caller(account, name, id, word),
+            None => self.add_unnamed(user, role.is_some()),
+        };
+        if let Some(role) = role.filter(|role| name.str() != Some(*role)) {
+            let role = Value::from(role);
+            let word = Value::from("AssumedRole");
+            names.extend(self.add_caller(account, Node::of(&role), id, Node::of(&word)));
+        }
+        names
+    }
+
+    /// Adds a user without a name, or in the place of an object. Beside a role the id tells no more than that.
+    fn add_unnamed(&mut self, user: Node<'_>, has_role: bool) -> Vec<String> {
+        if !user.is_object() {
+            return self.add(IndicatorKind::Principal, Role::Actor, user);
+        }
+        let id = user.at("uid");
+        self.add(IndicatorKind::Principal, Role::Related, id);
+        let names = NAMES.iter().map(|key| user.at(key));
+        let names = names.chain(Some(id).filter(|_| !has_role));
+        self.add_first(IndicatorKind::Principal, Role::Actor, names)
+    }
+
+    /// An account of AWS, where it is not the alert's.
+    pub(crate) fn other_account<'a>(&self, account: &'a str) -> Option<&'a str> {
+        let is_id = |text: &str| text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_aws = match self.provider {
+            Provider::Aws => true,
+            Provider::Other => self.account.as_deref().is_some_and(is_id),
+            Provider::Gcp | Provider::Azure => false,
+        };
+        let is_other = self.account.as_ref().is_some_and(|ours| ours != account);
+        (is_aws && is_id(account) && is_other).then_some(account)
+    }
+}

@@ -1,0 +1,271 @@
+//! Reading a field that says who acted, or who the far end is: generously, and never as nothing.
+//!
+//! Products write an object or a list where others write text, a port behind an address, a name in the place of an
+//! address. What is no value even so is kept as unread: somebody is there, and nobody knows who.
+
+use serde_json::Value;
+
+use super::Draft;
+use crate::decode::push_segment;
+use crate::feed::Node;
+use crate::feed::control::told;
+use crate::{IndicatorKind, Role};
+
+/// How deep lists and objects are opened.
+const MAX_DEPTH: usize = 4;
+
+/// Most pointers of unread fields that are kept.
+const MAX_UNREAD: usize = 64;
+
+/// Members of an object that hold its value, best first.
+const MEMBERS: [&str; 12] = [
+    "name",
+    "userName",
+    "email_addr",
+    "email",
+    "full_name",
+    "uid",
+    "id",
+    "value",
+    "ip",
+    "address",
+    "hostname",
+    "arn",
+];
+
+/// Members of an object that hold an address, best first.
+const ADDRESSES: [&str; 7] = [
+    "ip",
+    "ipAddress",
+    "ipAddressV4",
+    "ipAddressV6",
+    "address",
+    "addr",
+    "value",
+];
+
+/// What platforms write in the place of an address where their own services called.
+const PLATFORM: [&str; 4] = ["AWS Internal", "gce-internal-ip", "private", "internal"];
+
+/// Where an unread field stands: told apart by its place in memory, until its pointer is looked up in the finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unread(usize);
+
+impl Unread {
+    fn of(value: &Value) -> Self {
+        Self(std::ptr::from_ref(value).addr())
+    }
+}
+
+impl Draft {
+    /// Adds the values of a field that says who acted or who the far end is, and keeps the field as unread where it has
+    /// none. Placeholders are nothing.
+    pub(super) fn add_actor_values(
+        &mut self,
+        kind: IndicatorKind,
+        role: Role,
+        node: Node<'_>,
+        depth: usize,
+    ) -> Vec<String> {
+        let Some(value) = node.value() else {
+            return Vec::new();
+        };
+        let found = match value {
+            Value::Null => return Vec::new(),
+            Value::Array(items) if depth < MAX_DEPTH => {
+                let items = items.iter().map(Node::of);
+                return items
+                    .flat_map(|item| self.add_actor_values(kind, role, item, depth + 1))
+                    .collect();
+            }
+            Value::Object(members) if members.is_empty() => return Vec::new(),
+            Value::Object(_) if depth < MAX_DEPTH => self.add_member(kind, role, node, depth),
+            Value::Number(number) if kind == IndicatorKind::Principal => {
+                let text = number.to_string();
+                self.add_text(kind, role, &text).into_iter().collect()
+            }
+            Value::String(text) if is_nobody(kind, text) => return Vec::new(),
+            Value::String(text) => self.add_written(kind, role, text),
+            _ => Vec::new(),
+        };
+        if found.is_empty() {
+            self.unread(node);
+        }
+        found
+    }
+
+    /// Adds the value of an object: that of the first member that has one.
+    fn add_member(
+        &mut self,
+        kind: IndicatorKind,
+        role: Role,
+        node: Node<'_>,
+        depth: usize,
+    ) -> Vec<String> {
+        let members = match kind {
+            IndicatorKind::Ip => ADDRESSES.as_slice(),
+            _ => MEMBERS.as_slice(),
+        };
+        let known = self.unread.len();
+        for key in members {
+            let found = self.add_actor_values(kind, role, node.at(key), depth + 1);
+            self.unread.truncate(known);
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        Vec::new()
+    }
+
+    /// Adds the values of the first of these fields that has one: they name the same. Where none has one, those that are
+    /// filled in are unread.
+    pub(crate) fn add_first<'a>(
+        &mut self,
+        kind: IndicatorKind,
+        role: Role,
+        nodes: impl IntoIterator<Item = Node<'a>>,
+    ) -> Vec<String> {
+        let known = self.unread.len();
+        for node in nodes {
+            let found = self.add(kind, role, node);
+            if !found.is_empty() {
+                self.unread.truncate(known);
+                return found;
+            }
+        }
+        Vec::new()
+    }
+
+    /// Adds a value that was made of a field; a field of who acted or of the far end that gave none is unread.
+    pub(crate) fn add_made_of(
+        &mut self,
+        kind: IndicatorKind,
+        role: Role,
+        text: &str,
+        node: Node<'_>,
+    ) -> Option<String> {
+        let added = self.add_text(kind, role, text);
+        if added.is_none() && matches!(role, Role::Actor | Role::Remote) {
+            self.unread(node);
+        }
+        added
+    }
+
+    /// Adds the values of a text: one, or the addresses of a list, all of which must be values.
+    fn add_written(&mut self, kind: IndicatorKind, role: Role, text: &str) -> Vec<String> {
+        let text = text.trim();
+        if let Some(value) = self.add_text(kind, role, text) {
+            return vec![value];
+        }
+        match kind {
+            IndicatorKind::Ip => {
+                let parts = text.split([',', ';', ' ']).map(str::trim);
+                let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+                if let [host] = parts.as_slice() {
+                    let host = self.add_text(IndicatorKind::Domain, role, host);
+                    return host.into_iter().collect();
+                }
+                let found = parts.iter().map(|part| match is_nobody(kind, part) {
+                    true => Some(None),
+                    false => self.add_text(kind, role, part).map(Some),
+                });
+                let all: Option<Vec<Option<String>>> = found.collect();
+                all.into_iter().flatten().flatten().collect()
+            }
+            // A machine of one's own network has a name of one label.
+            IndicatorKind::Domain if is_label(text) => {
+                let machine = self.add_text(IndicatorKind::Instance, role, text);
+                machine.into_iter().collect()
+            }
+            IndicatorKind::Domain => self
+                .add_text(IndicatorKind::Ip, role, text)
+                .into_iter()
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the objects of a field that holds records of who acted, one or a list; what is none is unread.
+    pub(crate) fn records<'a>(&mut self, node: Node<'a>) -> Vec<Node<'a>> {
+        let (records, others): (Vec<_>, Vec<_>) = node.items().partition(|one| one.is_object());
+        let is_told = |one: &Node<'_>| one.exists() && one.value() != Some(&Value::from(""));
+        for other in others.into_iter().filter(is_told) {
+            self.unread(other);
+        }
+        records
+    }
+
+    /// Returns the text of a field that says who acted; what else stands there is unread.
+    pub(crate) fn text_of<'a>(&mut self, node: Node<'a>) -> Option<&'a str> {
+        let text = node.str();
+        let is_blank = node.value().and_then(Value::as_str).is_some();
+        if text.is_none() && node.exists() && !is_blank {
+            self.unread(node);
+        }
+        text
+    }
+
+    /// Keeps a field that says who acted and holds no value.
+    pub(crate) fn unread(&mut self, node: Node<'_>) {
+        if let Some(value) = node.value()
+            && self.unread.len() < MAX_UNREAD
+        {
+            self.unread.push(Unread::of(value));
+        }
+    }
+
+    /// Looks up where the unread fields stand in what was read. Of a copy this is done before the copy goes.
+    pub(crate) fn locate_unread(&mut self, root: &Value) {
+        if !self.unread.is_empty() {
+            self.locate(root, &mut String::new());
+        }
+    }
+
+    fn locate(&mut self, value: &Value, path: &mut String) {
+        let place = Unread::of(value);
+        if self.unread.contains(&place) {
+            self.unread.retain(|one| *one != place);
+            self.unreadable.insert(path.clone());
+        }
+        let length = path.len();
+        match value {
+            Value::Object(members) => {
+                for (key, inner) in members {
+                    push_segment(path, key);
+                    self.locate(inner, path);
+                    path.truncate(length);
+                }
+            }
+            Value::Array(items) => {
+                for (index, inner) in items.iter().enumerate() {
+                    push_segment(path, &index.to_string());
+                    self.locate(inner, path);
+                    path.truncate(length);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks up the unread fields in the finding; what stands in no document that was looked through is somewhere in it.
+    pub(super) fn settle_unread(&mut self, finding: &Value) {
+        self.locate_unread(finding);
+        if !std::mem::take(&mut self.unread).is_empty() {
+            self.unreadable.insert(String::new());
+        }
+    }
+}
+
+/// Whether a text names nobody: a placeholder, or the platform itself where an address is asked for.
+fn is_nobody(kind: IndicatorKind, text: &str) -> bool {
+    let is_platform = || {
+        let mut words = PLATFORM.iter();
+        words.any(|word| text.trim().eq_ignore_ascii_case(word))
+    };
+    told(text).is_none() || kind == IndicatorKind::Ip && is_platform()
+}
+
+fn is_label(text: &str) -> bool {
+    let is_plain = |one: u8| one.is_ascii_alphanumeric() || matches!(one, b'-' | b'_' | b'$');
+    !text.is_empty() && text.len() <= 63 && text.bytes().all(is_plain)
+}
