@@ -48,6 +48,15 @@ const NOBODY: [&str; 4] = [
     "ANONYMOUS_PRINCIPAL",
 ];
 
+/// Services of the clouds, which call for somebody who is named beside them: the platform writes their names where an address
+/// would stand, and nobody else has a host directly below these. <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-record-contents.html>
+const SERVICES: [&str; 4] = [
+    "amazonaws.com",
+    "amazonaws.com.cn",
+    "aws.internal",
+    "googleapis.com",
+];
+
 /// What a subject is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -211,6 +220,8 @@ struct Required {
     has_actor: bool,
     /// It names from where.
     has_address: bool,
+    /// It names a principal.
+    has_principal: bool,
     /// The kind of resource that stands as the actor, where it names nobody.
     stand_in: Option<IndicatorKind>,
     /// What is contacted counts too.
@@ -234,6 +245,7 @@ impl Required {
         Self {
             has_actor,
             has_address: has(IndicatorKind::Ip, Role::Actor),
+            has_principal: has(IndicatorKind::Principal, Role::Actor),
             stand_in: RESOURCES.into_iter().find(|kind| has(*kind, Role::Target)),
             far_ends: !has_actor || alert.direction == Some(Direction::Outbound),
             code: is_threat
@@ -244,9 +256,21 @@ impl Required {
         }
     }
 
+    /// Whether an actor is told by another one: an anonymous caller by its address, a service by who let it call.
+    fn is_nobody(&self, one: &Indicator) -> bool {
+        match one.kind {
+            IndicatorKind::Principal => self.has_address && NOBODY.contains(&one.value.as_str()),
+            IndicatorKind::Domain => {
+                let parent = one.value.split_once('.').map(|(_, parent)| parent);
+                self.has_principal && parent.is_some_and(|parent| SERVICES.contains(&parent))
+            }
+            _ => false,
+        }
+    }
+
     fn holds(&self, one: &Indicator) -> bool {
         match one.role {
-            Role::Actor => !(self.has_address && NOBODY.contains(&one.value.as_str())),
+            Role::Actor => !self.is_nobody(one),
             _ if self.code && CODE.contains(&one.kind) => true,
             Role::Target => !self.has_actor && self.stand_in == Some(one.kind),
             Role::Remote => self.far_ends,
