@@ -110,6 +110,12 @@ fn a_scan_is_benign_only_by_an_approved_row_of_that_time() {
 fn our_egress_is_a_wrong_detection_only_by_its_row() {
     let material = Material::new();
     material.without("registers/assets.csv", "egress-dc");
+    assert_eq!(
+        material.verdict(EGRESS),
+        "benign_true_positive",
+        "the identity still lists its network"
+    );
+    material.without("registers/identities.csv", "ledger-batch");
     assert_eq!(material.verdict(EGRESS), "true_positive");
 }
 

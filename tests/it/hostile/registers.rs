@@ -60,7 +60,12 @@ impl PastCases for Past {
                 Indicator::new(IndicatorKind::Ip, "198.18.7.7", Role::Actor),
                 Indicator::new(IndicatorKind::Principal, "other-role", Role::Actor),
             ],
+            targets: Vec::new(),
+            remotes: Vec::new(),
+            resources: Vec::new(),
+            severity: nightshift_alert::Severity::Critical,
             first_seen: None,
+            ended_at: None,
         }))
     }
 }

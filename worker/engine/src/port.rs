@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Indicator, IndicatorKind, Severity, written_time};
+use nightshift_alert::{Indicator, IndicatorKind, Resource, Severity, written_time};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -182,7 +182,7 @@ pub struct PastQuery {
     pub account: Option<String>,
     /// Values to share; only these are compared.
     pub indicators: Vec<Indicator>,
-    /// All who act in its alert: what people decided about others is left out.
+    /// All who act in its alert, or what it is done to where it names nobody: what people decided about others is left out.
     pub actors: Vec<Indicator>,
     /// No case opened before this.
     pub since: Option<DateTime<Utc>>,
@@ -243,8 +243,19 @@ pub struct PersonDecision {
     pub account: Option<String>,
     /// Its actors.
     pub actors: Vec<Indicator>,
+    /// Its targets.
+    pub targets: Vec<Indicator>,
+    /// Its far ends.
+    pub remotes: Vec<Indicator>,
+    /// What it concerns, also of kinds that are no indicators.
+    pub resources: Vec<Resource>,
+    /// Its severity as sent.
+    pub severity: Severity,
     /// When its events began.
     pub first_seen: Option<DateTime<Utc>>,
+    /// When a person, later, called a case of one of these actors, targets or far ends a true positive. The decision clears
+    /// nothing then.
+    pub ended_at: Option<DateTime<Utc>>,
 }
 
 /// A look at earlier cases.
@@ -257,8 +268,8 @@ pub trait PastCases: Send + Sync {
     /// When the store cannot be read, in words.
     async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String>;
 
-    /// What a person decided last over a case of the account and finding type in which one of the actors acts; the case
-    /// itself counts. None: nobody has decided, or is asked.
+    /// What a person decided last over a case of the account and finding type in which one of the actors plays the same part;
+    /// the case itself counts. None: nobody has decided, or is asked.
     ///
     /// # Errors
     ///

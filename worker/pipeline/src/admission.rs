@@ -157,8 +157,19 @@ fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPol
         Ok(change) => change,
         Err(seen) => return Admission::Sighting(id, seen),
     };
-    // What is more severe is never replaced before somebody looked at it: the milder news wait behind it.
-    if known.stage == Stage::Waiting && alert.severity >= known.alert.severity {
+    // What is new of a case that was cleared is hidden by that, where others are but not told again.
+    let is_unseen = change.is_somebody_or_something_new() || material::outlasts(alert, known);
+    let most = match material::is_cleared(known) && is_unseen {
+        true => policy.revisions_per_day.saturating_mul(CLEARED_TIMES),
+        false => policy.revisions_per_day,
+    };
+    let is_too_often = change != Change::Severity && known.revisions_today >= most;
+    // What waits takes it in. Milder news, and those of another type, wait behind it while there may be a triage more.
+    let waits = &known.alert;
+    // The type of an alert that this version cannot read is empty.
+    let is_of_its_type = waits.kind.is_empty() || alert.kind == waits.kind;
+    let joins = alert.severity >= waits.severity && is_of_its_type;
+    if known.stage == Stage::Waiting && (joins || is_too_often) {
         return Admission::Replaced(id, change);
     }
     if known.stage == Stage::Over
@@ -166,13 +177,7 @@ fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPol
     {
         return Admission::Muted(mute.name.clone());
     }
-    // What is new of a case that was cleared is hidden by that, where others are but not told again.
-    let is_unseen = change.is_somebody_or_something_new() || material::outlasts(alert, known);
-    let most = match material::is_cleared(known) && is_unseen {
-        true => policy.revisions_per_day.saturating_mul(CLEARED_TIMES),
-        false => policy.revisions_per_day,
-    };
-    if change != Change::Severity && known.revisions_today >= most {
+    if is_too_often {
         return Admission::Sighting(id, Seen::TooOften(change));
     }
     Admission::Revision(id, change)
@@ -203,16 +208,24 @@ fn first(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -> Ad
 /// What is new in an arrival of a known key that ought to be triaged; else why it is but a sighting.
 fn news(arrival: &Arrival, known: &Known, policy: &AdmissionPolicy) -> Result<Change, Seen> {
     let alert = &arrival.alert;
-    if material::is_older(alert, known, arrival.at) {
-        return Err(Seen::Older);
-    }
+    let is_older = material::is_older(alert, known, arrival.at);
     if let Some(why) = set_aside::why(alert, policy) {
-        return Err(Seen::AtFeed(why));
+        // An earlier state at the feed is not noted over a later one.
+        return Err(match is_older {
+            true => Seen::Older,
+            false => Seen::AtFeed(why),
+        });
     }
-    if material::is_same(alert, known) && !material::outlasts(alert, known) {
+    if !is_older && material::is_same(alert, known) && !material::outlasts(alert, known) {
         return Err(Seen::Same);
     }
     material::change(alert, known, arrival.at, policy).ok_or_else(|| {
+        if is_older {
+            return Seen::Older;
+        }
+        if material::overflows(alert, known) {
+            return Seen::Full;
+        }
         // An urgent threat that its feed mutes is triaged once; that it is muted is no news afterwards.
         set_aside::by_state(&alert.state)
             .filter(|_| alert.state != known.state)

@@ -3,8 +3,8 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::plain_value;
-use nightshift_alert::{Alert, Role, Severity};
-use nightshift_engine::Verdict;
+use nightshift_alert::{Alert, Indicator, Role, Severity};
+use nightshift_engine::{PersonDecision, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::{CaseView, Language};
@@ -67,6 +67,41 @@ pub struct Decided {
     /// What the person decided.
     #[serde(flatten)]
     pub person: PersonVerdict,
+}
+
+/// Returns what a person decided over the case of this alert, with all that the decision covers. Whether it was ended later
+/// is for the store to say.
+#[must_use]
+pub fn decision_over(
+    case_id: String,
+    alert: &Alert,
+    verdict: Verdict,
+    by: String,
+    at: DateTime<Utc>,
+) -> PersonDecision {
+    let with_role = |role| alert.with_role(role).cloned().collect();
+    PersonDecision {
+        case_id,
+        verdict,
+        by,
+        at,
+        kind: alert.kind.clone(),
+        account: alert.account.clone(),
+        actors: with_role(Role::Actor),
+        targets: with_role(Role::Target),
+        remotes: with_role(Role::Remote),
+        resources: alert.resources.clone(),
+        severity: alert.severity,
+        first_seen: alert.times.window().map(|(first, _)| first),
+        ended_at: None,
+    }
+}
+
+/// Returns the subjects of a decision that a later verdict can be about.
+#[must_use]
+pub fn decided_subjects(decision: &PersonDecision) -> Vec<&Indicator> {
+    let parts = [&decision.actors, &decision.targets, &decision.remotes];
+    parts.into_iter().flatten().collect()
 }
 
 impl CaseView {
@@ -133,7 +168,7 @@ fn cleared(alert: &Alert, is_manipulated: bool, language: Language) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_alert::{Indicator, IndicatorKind};
+    use nightshift_alert::IndicatorKind;
 
     use super::*;
 

@@ -18,6 +18,7 @@ mod language;
 mod look;
 mod loops;
 mod muted;
+mod naming;
 mod port;
 mod probe;
 mod profile;
@@ -47,7 +48,7 @@ pub use export::{
     ExportError, JOURNAL_SCHEMA, JournalHeader, JournalLine, VerifiedExport, VerifiedRevision,
     export, verify_export,
 };
-pub use feedback::{Decided, NewPersonVerdict, PersonVerdict};
+pub use feedback::{Decided, NewPersonVerdict, PersonVerdict, decided_subjects, decision_over};
 pub use intake::{
     Arrival, Intake, IntakeError, Order, Received, UnknownSeverities, read_message,
     unreadable_alert,

@@ -151,10 +151,9 @@ impl Closing {
     /// From when and until when all that clears the case holds, where that has an end; none where it is not cleared.
     #[must_use]
     pub fn cleared(&self) -> Option<Cleared> {
-        let records = || self.report.exonerations.iter();
         self.conclusion.verdict.is_benign().then(|| Cleared {
-            from: records().filter_map(|record| record.from).max(),
-            until: records().filter_map(|record| record.until).min(),
+            from: self.report.cleared_from(),
+            until: self.report.cleared_until(),
         })
     }
 }

@@ -3,6 +3,7 @@
 
 mod build;
 mod changed;
+mod cleared;
 mod details;
 mod early;
 mod instead;

@@ -7,6 +7,8 @@ use nightshift_engine::{Verdict, type_matches};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::naming;
+
 /// What an alert must be like. An empty match fits every alert.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -40,14 +42,25 @@ pub struct Match {
 }
 
 impl Match {
-    /// Whether it says nothing, or nothing but a severity.
+    /// Whether it says nothing, or nothing but a severity and a type that fits everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.feed.is_none()
+        self.says_at_most_a_type()
             && self
                 .kind
-                .as_ref()
-                .is_none_or(|glob| glob.trim_matches('*').is_empty())
+                .as_deref()
+                .is_none_or(|glob| glob.is_empty() || naming::fits_every_scheme(glob))
+    }
+
+    /// Whether it fits whatever at least one product may send, though it says a type.
+    #[must_use]
+    pub fn is_boundless(&self) -> bool {
+        let kind = self.kind.as_deref();
+        self.says_at_most_a_type() && kind.is_some_and(naming::fits_a_whole_scheme)
+    }
+
+    fn says_at_most_a_type(&self) -> bool {
+        self.feed.is_none()
             && self.account.is_empty()
             && self.region.is_empty()
             && self.class.is_empty()

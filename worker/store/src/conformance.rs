@@ -250,6 +250,10 @@ pub(crate) async fn conclude_with(
     change: impl FnOnce(&mut Closing),
 ) {
     let (events, mut closing) = whole_journal(claimed);
+    let times = &claimed.alert.times;
+    closing.report.alert.first_seen = times.first_seen;
+    closing.report.alert.last_seen = times.last_seen;
+    closing.report.ledger.clear();
     change(&mut closing);
     let lease = &claimed.lease;
     store

@@ -55,16 +55,41 @@ fn read<T: DeserializeOwned>(value: Value) -> Option<T> {
     serde_json::from_value(value).ok()
 }
 
-/// What is read of an exoneration: whatever else a version writes there, it ends.
+/// What is read of a record that clears: whatever else a version writes there, it ends.
 #[derive(Deserialize)]
-struct Exoneration {
+struct Record {
     until: Option<DateTime<Utc>>,
 }
 
-/// Until when all of these exonerations hold, as a report has them.
-pub(crate) fn cleared_until(exonerations: Option<&str>) -> Option<DateTime<Utc>> {
-    let all: Vec<Exoneration> = serde_json::from_str(exonerations?).ok()?;
-    all.into_iter().filter_map(|one| one.until).min()
+/// What is read of a row of a ledger.
+#[derive(Deserialize)]
+struct Row {
+    required: bool,
+    covered_by: Option<Record>,
+}
+
+/// What is read of the report of a case that was cleared.
+#[derive(Deserialize)]
+struct Clearing {
+    exonerations: Option<Vec<Record>>,
+    ledger: Option<Vec<Row>>,
+    /// The last event that was judged.
+    last_seen: Option<DateTime<Utc>>,
+}
+
+/// Until when a case is cleared, by what the statement of a store reads of its report: see
+/// [`nightshift_pipeline::Report::cleared_until`].
+pub(crate) fn cleared_until(clearing: Option<&str>) -> Option<DateTime<Utc>> {
+    let clearing: Clearing = serde_json::from_str(clearing?).ok()?;
+    let records: Vec<Record> = match clearing.ledger.filter(|rows| !rows.is_empty()) {
+        Some(rows) => {
+            let required = rows.into_iter().filter(|row| row.required);
+            required.filter_map(|row| row.covered_by).collect()
+        }
+        None => clearing.exonerations?,
+    };
+    let end = records.into_iter().filter_map(|one| one.until).min()?;
+    Some(clearing.last_seen.map_or(end, |last| end.max(last)))
 }
 
 /// What can be read, field by field; in the place of the rest stands that of `coming`.

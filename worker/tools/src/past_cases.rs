@@ -128,7 +128,13 @@ impl PastCasesTool {
             kind: alert.kind.clone(),
             account: alert.account.clone(),
             indicators,
-            actors: alert.with_role(Role::Actor).cloned().collect(),
+            actors: {
+                let role = match alert.with_role(Role::Actor).next() {
+                    Some(_) => Role::Actor,
+                    None => Role::Target,
+                };
+                alert.with_role(role).cloned().collect()
+            },
             since: context
                 .now
                 .checked_sub_signed(Duration::days(i64::from(self.days))),

@@ -272,7 +272,7 @@ pub(super) fn blank_alert() -> Json {
         "account": null, "account_name": null, "region": null, "class": "threat", "class_sent": null,
         "action": null, "outcome": null,
         "resources": [{"type": "", "id": "", "name": null, "tags": {}}],
-        "indicators": [], "principals": [], "addresses": [],
+        "indicators": [], "principals": [], "addresses": [], "callers": [], "direction": null, "unreadable": [], "unseen": false,
         "details": [], "remediation": null, "finding_id": null, "techniques": [],
         "times": {"first_seen": null, "last_seen": null, "created": null, "updated": null},
         "count": 1,

@@ -41,6 +41,7 @@ pub(super) fn with_content(mut alert: Alert) -> Alert {
         severity,
         region,
         action,
+        outcome,
         indicators,
         resources,
         state,
@@ -50,8 +51,9 @@ pub(super) fn with_content(mut alert: Alert) -> Alert {
         sample: false,
         ..*state
     };
-    let text =
-        format!("{kind} {severity} {region:?} {action:?} {state:?} {indicators:?} {resources:?}");
+    let text = format!(
+        "{kind} {severity} {region:?} {action:?} {outcome:?} {state:?} {indicators:?} {resources:?}"
+    );
     alert.content = Content(text);
     alert
 }

@@ -1,10 +1,14 @@
 //! Whether an alert that came again says something that ought to be triaged.
 //!
 //! An id that is used again hides nothing (A23): what makes the alert another one is compared, not its name. The far
-//! end counts as an actor does: a new command-and-control address is news.
+//! end counts as an actor does: a new command-and-control address is news. What was not judged is news in any order of
+//! arrival; states, and changes that matter only after a time, count where the alert is the newest.
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_alert::{Alert, Flag, Indicator, IndicatorKind, Resource, Role};
+use nightshift_alert::{
+    Alert, DetailKind, Direction, FeedState, Flag, Indicator, IndicatorKind, Outcome, Resource,
+    Role,
+};
 use nightshift_engine::{Again, Verdict};
 
 use super::{Admission, AdmissionPolicy, Change, Known, Seen, Stage, set_aside};
@@ -16,8 +20,30 @@ const AHEAD: Duration = Duration::minutes(15);
 const MOST_INDICATORS: usize = 512;
 /// Most resources of an alert with those of others before it: twice what one may have.
 const MOST_RESOURCES: usize = 128;
+/// Most details, and most fields that cannot be read, of an alert with those of others before it.
+const MOST_DETAILS: usize = 256;
 /// Most new actors, targets and far ends that are told.
 const MOST_NEW: usize = 8;
+/// Kinds of who acts and of what runs, stores or serves: these count also where a value is merely related.
+const SUBJECTS: [IndicatorKind; 10] = [
+    IndicatorKind::Principal,
+    IndicatorKind::AccessKey,
+    IndicatorKind::Email,
+    IndicatorKind::Arn,
+    IndicatorKind::Instance,
+    IndicatorKind::Bucket,
+    IndicatorKind::Cluster,
+    IndicatorKind::Container,
+    IndicatorKind::Function,
+    IndicatorKind::Database,
+];
+/// Roles whose values count, those first that are kept first.
+const ROLES: [(Role, Change); 4] = [
+    (Role::Actor, Change::Actor),
+    (Role::Target, Change::Target),
+    (Role::Remote, Change::Remote),
+    (Role::Related, Change::Related),
+];
 
 /// Whether it tells of an earlier state than the one that counts. What has no time is never older, and nothing is older
 /// than a time that has not come: whoever writes one shall not silence what really happens until then.
@@ -33,7 +59,68 @@ pub(super) fn is_older(alert: &Alert, known: &Known, at: DateTime<Utc>) -> bool 
 pub(super) fn is_same(alert: &Alert, known: &Known) -> bool {
     alert.content == known.alert.content
         && alert.state == known.state
-        && new_resources(alert, &known.alert).next().is_none()
+        && (is_full(&known.alert) || new_subject(alert, &known.alert).is_none())
+}
+
+/// The first part of its content that is not in the last alert of the case. Where that has no room for more, and says so,
+/// nobody and nothing counts as new.
+fn unjudged(alert: &Alert, last: &Alert) -> Option<Change> {
+    let by_value = || {
+        let new = (!is_full(last)).then(|| new_subject(alert, last));
+        new.flatten()
+    };
+    if alert.severity > last.severity {
+        Some(Change::Severity)
+    } else if alert.kind != last.kind {
+        Some(Change::Type)
+    } else {
+        by_value().or_else(|| has_new_action(alert, last).then_some(Change::Action))
+    }
+}
+
+/// The part that the first actor, target, far end or related subject plays which the last alert did not have.
+fn new_subject(alert: &Alert, last: &Alert) -> Option<Change> {
+    let is_unread = |place: &String| !last.unreadable.contains(place);
+    let is_new = |role| match role {
+        Role::Actor => alert.unreadable.iter().any(is_unread) || (alert.unseen && !last.unseen),
+        Role::Target => new_resources(alert, last).next().is_some(),
+        // What was contacted is judged of an outbound connection only.
+        Role::Remote => is_outbound(alert) && !is_outbound(last),
+        Role::Related => false,
+    };
+    ROLES.into_iter().find_map(|(role, change)| {
+        let fits = new(alert, last, role).next().is_some() || is_new(role);
+        fits.then_some(change)
+    })
+}
+
+fn is_outbound(alert: &Alert) -> bool {
+    alert.direction == Some(Direction::Outbound)
+}
+
+/// Whether it tells of another action than the last alert and those that were joined to it, or of one that succeeded.
+fn has_new_action(alert: &Alert, last: &Alert) -> bool {
+    let succeeded = |alert: &Alert| alert.outcome == Some(Outcome::Succeeded);
+    let is_known = |operation| {
+        let mut known = last.details_of(DetailKind::Operation);
+        known.any(|one| one == operation)
+    };
+    let mut operations = alert.details_of(DetailKind::Operation).peekable();
+    let are_known = operations.peek().is_some() && operations.all(is_known);
+    (succeeded(alert) && !succeeded(last))
+        || (alert.action.is_some() && alert.action != last.action && !are_known)
+}
+
+/// Whether an alert with those before it has no room for more, and says so: it is not cleared, whatever else comes.
+pub(super) fn is_full(alert: &Alert) -> bool {
+    let has_no_room =
+        alert.indicators.len() >= MOST_INDICATORS || alert.resources.len() >= MOST_RESOURCES;
+    alert.unseen && has_no_room
+}
+
+/// Whether somebody or something is new for which there is no room.
+pub(super) fn overflows(alert: &Alert, known: &Known) -> bool {
+    is_full(&known.alert) && new_subject(alert, &known.alert).is_some()
 }
 
 /// Whether its events, or those of sightings before it, go on after what cleared it in its last triage has ended. The content
@@ -56,8 +143,10 @@ pub fn noted(
     known: Option<&Known>,
 ) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
     let (Admission::GoOn(_)
-    | Admission::Sighting(_, Seen::Same | Seen::Unchanged | Seen::Older | Seen::TooOften(_))) =
-        admission
+    | Admission::Sighting(
+        _,
+        Seen::Same | Seen::Unchanged | Seen::Older | Seen::Full | Seen::TooOften(_),
+    )) = admission
     else {
         return None;
     };
@@ -73,22 +162,36 @@ pub fn noted(
 
 /// What is to be triaged of an alert that came to a case; none where that is the alert as it came. Where nobody has looked
 /// at what the case was to triage, or could not clear it, its events and who and what took part in them are to be cleared,
-/// or not, with those of this one.
+/// or not, with those of this one. So they are where this one is older: the state, the time and the content that count stay
+/// those of the newest.
 #[must_use]
-pub fn triaged(alert: &Alert, admission: &Admission, known: Option<&Known>) -> Option<Alert> {
-    let known = known?;
-    match admission {
-        Admission::Replaced(..) => {
-            let mut both = joined(alert, &known.alert);
-            // The case stays in the trace that it was opened in.
-            both.trace.clone_from(&known.alert.trace);
-            Some(both)
-        }
-        Admission::Revision(_, change) if *change != Change::Asked && !is_cleared(known) => {
-            Some(joined(alert, &known.alert))
-        }
-        _ => None,
+pub fn triaged(arrival: &Arrival, admission: &Admission, known: Option<&Known>) -> Option<Alert> {
+    let (alert, known) = (&arrival.alert, known?);
+    let is_replaced = matches!(admission, Admission::Replaced(..));
+    let is_revised =
+        matches!(admission, Admission::Revision(_, change) if *change != Change::Asked);
+    let is_older = is_older(alert, known, arrival.at);
+    if !is_replaced && !(is_revised && (is_older || !is_cleared(known))) {
+        return None;
     }
+    let mut both = joined(alert, &known.alert);
+    if is_replaced {
+        // The case stays in the trace that it was opened in.
+        both.trace.clone_from(&known.alert.trace);
+    }
+    if (is_replaced || is_older) && both.severity < known.alert.severity {
+        both.severity = known.alert.severity;
+        both.severity_sent.clone_from(&known.alert.severity_sent);
+    }
+    if is_older {
+        both.content.clone_from(&known.alert.content);
+        both.times.updated = known.updated;
+        both.state = FeedState {
+            sample: alert.state.sample && known.state.sample,
+            ..known.state
+        };
+    }
+    Some(both)
 }
 
 /// Whether its last triage called it harmless, and nothing came since.
@@ -102,25 +205,44 @@ fn joined(alert: &Alert, other: &Alert) -> Alert {
     if let Some((first, last)) = other.times.window() {
         both.times.cover(first, last);
     }
-    let took_part = |one: &&Indicator| one.role < Role::Related;
-    let is_missing = |one: &&Indicator| !alert.with_role(one.role).any(|known| known == *one);
-    let missing = other.indicators.iter().filter(took_part).filter(is_missing);
-    let mut missing: Vec<Indicator> = missing.cloned().collect();
-    missing.sort_by_key(|one| one.role);
-    let room = MOST_INDICATORS.saturating_sub(both.indicators.len());
-    if missing.len() > room {
-        missing.truncate(room);
+    let of_role = |(role, _)| new(other, alert, role);
+    let missing: Vec<Indicator> = ROLES.into_iter().flat_map(of_role).cloned().collect();
+    let resources: Vec<Resource> = new_resources(other, alert).cloned().collect();
+    let has_room = add(&mut both.indicators, missing, MOST_INDICATORS)
+        & add(&mut both.resources, resources, MOST_RESOURCES);
+    both.indicators.sort();
+    both.unseen |= other.unseen || !has_room;
+    if !has_room {
         let path = String::new();
         both.flags.push(Flag::Truncated { path });
         both.flags.sort();
         both.flags.dedup();
     }
-    both.indicators.append(&mut missing);
-    both.indicators.sort();
-    let room = MOST_RESOURCES.saturating_sub(both.resources.len());
-    let resources: Vec<Resource> = new_resources(other, alert).take(room).cloned().collect();
-    both.resources.extend(resources);
+    if is_outbound(other) {
+        both.direction = other.direction;
+    }
+    union(&mut both.unreadable, &other.unreadable, MOST_DETAILS);
+    union(&mut both.callers, &other.callers, MOST_INDICATORS);
+    union(&mut both.principals, &other.principals, MOST_INDICATORS);
+    union(&mut both.addresses, &other.addresses, MOST_INDICATORS);
+    union(&mut both.details, &other.details, MOST_DETAILS);
     both
+}
+
+/// Adds as many as there is room for; whether that were all.
+fn add<T>(list: &mut Vec<T>, more: Vec<T>, most: usize) -> bool {
+    let room = most.saturating_sub(list.len());
+    let has_room = more.len() <= room;
+    list.extend(more.into_iter().take(room));
+    has_room
+}
+
+/// Adds what is not in the list, while there is room, and sorts it.
+fn union<T: Ord + Clone>(list: &mut Vec<T>, other: &[T], most: usize) {
+    let missing = other.iter().filter(|one| !list.contains(one));
+    let missing = missing.cloned().collect();
+    add(list, missing, most);
+    list.sort();
 }
 
 /// The first thing that is new and matters. A sample changes nothing in the case of a real alert.
@@ -134,30 +256,27 @@ pub(super) fn change(
     if alert.is_sample() && !last.is_sample() {
         return None;
     }
+    let is_newest = !is_older(alert, known, at);
+    let is_real_at_last = !alert.is_sample() && last.is_sample();
     let is_over = known.stage == Stage::Over;
+    let may_differ = is_newest && is_over;
     let is_open_question = matches!(known.verdict, None | Some(Verdict::Inconclusive));
     let has_cooled_down = at - known.touched_at >= policy.cooldown;
-    [
-        (alert.severity > last.severity, Change::Severity),
-        (alert.kind != last.kind, Change::Type),
-        (is_active_again(alert, known), Change::State),
-        (is_new(alert, last, Role::Actor), Change::Actor),
+    let by_state = [
         (
-            is_new(alert, last, Role::Target) || new_resources(alert, last).next().is_some(),
-            Change::Target,
-        ),
-        (is_new(alert, last, Role::Remote), Change::Remote),
-        (
-            alert.action.is_some() && alert.action != last.action,
-            Change::Action,
+            is_real_at_last || (is_newest && is_active_again(alert, known)),
+            Change::State,
         ),
         (outlasts(alert, known), Change::NoLongerCleared),
-        (is_over && is_open_question, Change::Inconclusive),
-        (is_over && known.disputed, Change::Disputed),
-        (is_over && has_cooled_down, Change::CooledDown),
-    ]
-    .into_iter()
-    .find_map(|(fits, change)| fits.then_some(change))
+        (may_differ && is_open_question, Change::Inconclusive),
+        (may_differ && known.disputed, Change::Disputed),
+        (may_differ && has_cooled_down, Change::CooledDown),
+    ];
+    unjudged(alert, last).or_else(|| {
+        by_state
+            .into_iter()
+            .find_map(|(fits, change)| fits.then_some(change))
+    })
 }
 
 /// Whether its feed had done with it, or called it a sample, and no longer does.
@@ -169,22 +288,36 @@ fn is_active_again(alert: &Alert, known: &Known) -> bool {
 
 /// The resources that the last alert did not name.
 fn new_resources<'a>(alert: &'a Alert, last: &'a Alert) -> impl Iterator<Item = &'a Resource> {
-    let is_target = |id: &str| last.indicators.iter().any(|one| one.value == id);
+    let is_target = |id: &str| last.with_role(Role::Target).any(|one| one.value == id);
     alert.resources.iter().filter(move |resource| {
         !last.resources.iter().any(|known| known.is_same(resource))
             && !is_target(resource.short_id())
     })
 }
 
-/// Whether it names somebody or something in this role that the last one did not.
-fn is_new(alert: &Alert, last: &Alert, role: Role) -> bool {
-    new(alert, last, role).next().is_some()
-}
-
+/// The values in this role that the last alert did not have in it. Of related ones those count which are subjects, and
+/// which the last alert did not have at all.
 fn new<'a>(alert: &'a Alert, last: &'a Alert, role: Role) -> impl Iterator<Item = &'a Indicator> {
+    let is_known = move |one: &Indicator| match role {
+        Role::Related => {
+            let value = without_session(one);
+            let is_it =
+                |known: &Indicator| known.kind == one.kind && without_session(known) == value;
+            last.indicators.iter().any(is_it)
+        }
+        _ => last.with_role(role).any(|known| known == one),
+    };
     alert
         .with_role(role)
-        .filter(move |one| !last.with_role(role).any(|known| known == *one))
+        .filter(move |one| role != Role::Related || SUBJECTS.contains(&one.kind))
+        .filter(move |one| !is_known(one))
+}
+
+/// The value; of the unique id of a role's session that of the role. Who opens a session names it.
+fn without_session(one: &Indicator) -> &str {
+    let id = one.value.split_once(':').map(|(id, _)| id);
+    id.filter(|id| one.kind == IndicatorKind::Principal && id.starts_with("AROA"))
+        .unwrap_or(&one.value)
 }
 
 /// The same with what the alert that is triaged now has and the one before had not. An alert that took the place of one

@@ -51,6 +51,10 @@ impl Mute {
                 "it would mute everything: say a feed, type, account, region or class",
             ),
             (
+                self.when.is_boundless() && !self.when.is_empty(),
+                "it would mute all types of a product: write how the types that are meant begin, as Recon:EC2/Port*, or say a feed, account, region or class",
+            ),
+            (
                 self.severity == Severity::Critical,
                 "critical alerts are never muted: use high or below",
             ),

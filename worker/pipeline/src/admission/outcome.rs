@@ -99,7 +99,9 @@ pub enum Change {
     Target,
     /// There is another far end.
     Remote,
-    /// Something else is done.
+    /// Another resource or principal is named beside it.
+    Related,
+    /// Something else is done, or it succeeded.
     Action,
     /// It goes on after what cleared it has ended, or began before that.
     NoLongerCleared,
@@ -116,7 +118,7 @@ impl Change {
     pub(super) const fn is_somebody_or_something_new(self) -> bool {
         matches!(
             self,
-            Self::Actor | Self::Target | Self::Remote | Self::NoLongerCleared
+            Self::Actor | Self::Target | Self::Remote | Self::Related | Self::NoLongerCleared
         )
     }
 
@@ -131,6 +133,7 @@ impl Change {
             Self::Actor => "actor",
             Self::Target => "target",
             Self::Remote => "remote",
+            Self::Related => "related",
             Self::Action => "action",
             Self::NoLongerCleared => "no_longer_cleared",
             Self::Inconclusive => "inconclusive",
@@ -153,8 +156,10 @@ pub enum Seen {
     Same,
     /// Nothing that matters changed.
     Unchanged,
-    /// It tells of an earlier state than the one that is known.
+    /// It tells of an earlier state than the one that is known, and of nothing that was not judged.
     Older,
+    /// Somebody or something is new, and the case has no room for more; it says so, and is not cleared.
+    Full,
     /// The change would matter, but the case was triaged again too often today.
     TooOften(Change),
     /// It tells of its state at the feed, which is noted on the case.
@@ -167,6 +172,7 @@ impl fmt::Display for Seen {
             Self::Same => f.write_str("same"),
             Self::Unchanged => f.write_str("unchanged"),
             Self::Older => f.write_str("older"),
+            Self::Full => f.write_str("full"),
             Self::TooOften(change) => write!(f, "too_often:{change}"),
             Self::AtFeed(why) => write!(f, "at_feed:{why}"),
         }

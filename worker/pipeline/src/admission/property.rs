@@ -1,11 +1,11 @@
-//! Any sequence of arrivals of few keys keeps the promises: nothing is lost, no more than three revisions a day, a rise
-//! in severity always comes through, and what is older never wins.
+//! Any sequence of arrivals of few keys keeps the promises: nobody is lost, no more than three revisions a day, a rise
+//! in severity always comes through, in whatever order, and the state and time that count are those of the newest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_alert::{Alert, Role, Severity};
+use nightshift_alert::{Alert, Indicator, Role, Severity};
 use nightshift_engine::Verdict;
 use proptest::prelude::*;
 
@@ -64,6 +64,9 @@ struct Case {
     /// The greatest severity that was let in, and the greatest whose triage began.
     admitted: Severity,
     triaged: Severity,
+    /// Who was let in, and in whose triage which began.
+    let_in: BTreeSet<Indicator>,
+    judged: BTreeSet<Indicator>,
 }
 
 impl Case {
@@ -80,6 +83,8 @@ impl Case {
             revisions: Vec::new(),
             admitted: alert.severity,
             triaged: Severity::Informational,
+            let_in: alert.indicators.iter().cloned().collect(),
+            judged: BTreeSet::new(),
             alerts: vec![alert],
         }
     }
@@ -112,7 +117,12 @@ impl Case {
         assert!(alert.times.updated >= self.updated, "what is older has won");
         self.state = alert.state;
         self.updated = alert.times.updated;
+    }
+
+    /// Lets it in.
+    fn admits(&mut self, alert: &Alert) {
         self.admitted = self.admitted.max(alert.severity);
+        self.let_in.extend(alert.indicators.iter().cloned());
     }
 
     fn revise(&mut self, alert: Alert, change: Change, at: DateTime<Utc>) {
@@ -127,7 +137,9 @@ impl Case {
     fn begin(&mut self) {
         if !self.over {
             self.begun = true;
-            self.triaged = self.triaged.max(self.alerts.first().unwrap().severity);
+            let alert = self.alerts.first().unwrap();
+            self.triaged = self.triaged.max(alert.severity);
+            self.judged.extend(alert.indicators.iter().cloned());
         }
     }
 
@@ -182,20 +194,26 @@ fn arrives(cases: &mut BTreeMap<u8, Case>, key: u8, alert: Alert, at: DateTime<U
     let case = cases.get_mut(&key).unwrap();
     let is_older = alert.times.updated < known.updated;
     let has_risen = alert.severity > known.alert.severity && !alert.state.archived;
+    let is_known = |one| known.alert.indicators.contains(one);
+    let brings_nothing = alert.state.archived || alert.indicators.iter().all(is_known);
+    let triaged = triaged(&arrival, &found, Some(&known)).unwrap_or_else(|| alert.clone());
     match found {
-        Admission::Sighting(_, Seen::Older) => assert!(is_older),
-        Admission::Sighting(_, Seen::AtFeed(_)) => case.takes(&Alert {
-            severity: Severity::Informational,
-            ..alert
-        }),
-        Admission::Sighting(..) => assert!(!has_risen, "a rise was lost"),
+        Admission::Sighting(_, Seen::AtFeed(_)) => case.takes(&alert),
+        Admission::Sighting(_, seen) => {
+            assert!(!has_risen, "a rise was lost");
+            let is_too_often = matches!(seen, Seen::TooOften(_));
+            assert!(is_too_often || brings_nothing, "somebody was lost: {seen}");
+            assert!(is_older || seen != Seen::Older);
+        }
         Admission::Replaced(_, _) => {
-            case.takes(&alert);
-            *case.alerts.last_mut().unwrap() = alert;
+            case.admits(&alert);
+            case.takes(&triaged);
+            *case.alerts.last_mut().unwrap() = triaged;
         }
         Admission::Revision(_, change) => {
-            case.takes(&alert);
-            case.revise(alert, change, at);
+            case.admits(&alert);
+            case.takes(&triaged);
+            case.revise(triaged, change, at);
         }
         other => panic!("{other:?} of a known key"),
     }
@@ -246,6 +264,7 @@ fn play(story: Vec<Happens>) {
             case.end(Verdict::TruePositive, at);
         }
         assert_eq!(case.triaged, case.admitted, "the most severe was triaged");
+        assert!(case.let_in.is_subset(&case.judged), "each was judged");
     }
 }
 

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::Duration;
-use nightshift_alert::{Alert, Class, FeedState, Resource, Role, Severity};
+use nightshift_alert::{
+    Alert, Class, FeedState, Indicator, IndicatorKind, Resource, Role, Severity,
+};
 use nightshift_engine::Verdict;
 
 use super::fixture::{address, alert, arrival, concluded, now};
 use super::*;
 
+mod order;
 mod together;
 
 fn id() -> CaseId {
@@ -39,6 +42,14 @@ fn add(role: Role) -> impl FnOnce(&mut Alert) {
     move |alert| alert.indicators.push(address(role, 7))
 }
 
+/// Names a value beside the others.
+fn named(kind: IndicatorKind, value: &'static str) -> impl Fn(&mut Alert) {
+    move |alert| {
+        let one = Indicator::new(kind, value, Role::Related);
+        alert.indicators.push(one);
+    }
+}
+
 #[test]
 fn a23_what_is_new_in_a_concluded_case_makes_a_revision() {
     let known = concluded(&alert());
@@ -60,6 +71,10 @@ fn a23_what_is_new_in_a_concluded_case_makes_a_revision() {
     check(revision(Change::Target), again(&known, add(Role::Target)));
     check(revision(Change::Remote), again(&known, add(Role::Remote)));
     check(sighting(Seen::Unchanged), again(&known, add(Role::Related)));
+    check(
+        revision(Change::Related),
+        again(&known, named(IndicatorKind::Principal, "mallory")),
+    );
     check(
         revision(Change::Action),
         again(&known, |alert| alert.action = Some("DeleteTrail".into())),
@@ -151,31 +166,19 @@ fn a_case_is_triaged_again_three_times_a_day_but_for_a_rise_in_severity() {
 }
 
 #[test]
-fn what_is_older_never_wins() {
-    let known = concluded(&alert());
-    let found = again(&known, |alert| {
-        alert.severity = Severity::Critical;
-        alert.times.updated = Some(now() - Duration::hours(2));
-    });
-    assert_eq!(found, sighting(Seen::Older));
-    let found = again(&known, |alert| {
-        alert.severity = Severity::Critical;
-        alert.times.updated = None;
-    });
-    assert_eq!(found, revision(Change::Severity), "no time is no age");
-}
-
-#[test]
-fn a23_a_forged_time_that_has_not_come_silences_nothing_that_comes_later() {
+fn a23_forged_time_that_has_not_come_silences_nothing() {
     let mut known = concluded(&alert());
-    let rises = |alert: &mut Alert| alert.severity = Severity::Critical;
+    known.disputed = true;
+    let elsewhere = |alert: &mut Alert| alert.region = Some("eu-south-2".into());
     for (ahead, becomes) in [
         (Duration::minutes(15), sighting(Seen::Older)),
-        (Duration::minutes(16), revision(Change::Severity)),
-        (Duration::days(25_000), revision(Change::Severity)),
+        (Duration::minutes(16), revision(Change::Disputed)),
+        (Duration::days(25_000), revision(Change::Disputed)),
     ] {
         known.updated = Some(now() + ahead);
-        assert_eq!(again(&known, rises), becomes, "{ahead}");
+        assert_eq!(again(&known, elsewhere), becomes, "{ahead}");
+        let found = again(&known, add(Role::Actor));
+        assert_eq!(found, revision(Change::Actor), "{ahead}");
     }
 }
 
@@ -414,6 +417,35 @@ fn the_faults_of_a_mute() {
     say by whom
     ");
     assert_eq!(mute(Severity::Critical).faults().len(), 1);
+}
+
+#[test]
+fn x16_mute_of_all_types_is_refused_however_it_is_spelt() {
+    let faults = |feed: Option<&str>, glob: &str| {
+        let when = Match {
+            feed: feed.map(str::to_owned),
+            kind: Some(glob.to_owned()),
+            ..Match::default()
+        };
+        let mute = Mute {
+            when,
+            ..mute(Severity::Medium)
+        };
+        mute.faults().join("\n")
+    };
+    let everything = "it would mute everything: say a feed, type, account, region or class";
+    for glob in ["", "*", "**", "?*", "*?", "{a,*}", "[a-z]*"] {
+        assert_eq!(faults(None, glob), everything, "{glob}");
+    }
+    for glob in ["*:*", "*/*", "* *", "[!x]*"] {
+        let said = faults(None, glob);
+        assert!(
+            said.starts_with("it would mute all types of a product: write how"),
+            "{glob}: {said}"
+        );
+        assert_eq!(faults(Some("guardduty"), glob), "", "{glob}: of one feed");
+    }
+    assert_eq!(faults(None, "Recon:EC2/Port*"), "");
 }
 
 #[test]

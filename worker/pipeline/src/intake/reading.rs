@@ -197,12 +197,7 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
         remediation: None,
         finding_id: None,
         action: None,
-        resources: vec![Resource {
-            kind: "Source".to_owned(),
-            id: source.to_owned(),
-            name: None,
-            tags: std::collections::BTreeMap::new(),
-        }],
+        resources: vec![source_resource(source)],
         indicators: Vec::new(),
         principals: Vec::new(),
         addresses: Vec::new(),
@@ -228,6 +223,16 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
             "error": why,
         })
         .into(),
+    }
+}
+
+/// Returns a source as what the alert concerns.
+fn source_resource(source: &str) -> Resource {
+    Resource {
+        kind: "Source".to_owned(),
+        id: source.to_owned(),
+        name: None,
+        tags: std::collections::BTreeMap::new(),
     }
 }
 

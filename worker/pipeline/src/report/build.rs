@@ -27,7 +27,6 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
     let opened = state.opened.as_ref()?;
     let conclusion = state.conclusion.as_ref()?.clone();
     let alert = &opened.alert;
-    let opened_at = state.opened_at?;
     let concluded_at = state.last_at?;
     let plan = state.plan.as_ref();
     let prose = Prose::of(state);
@@ -79,7 +78,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         overridden: conclusion.overridden,
         manipulation: conclusion.manipulation,
         coverage: conclusion.coverage,
-        opened_at,
+        opened_at: state.opened_at?,
         concluded_at,
         took_ms: u64::try_from(state.active().as_millis()).unwrap_or(u64::MAX),
         sender: sender.clone(),

@@ -137,7 +137,11 @@ fn admission(why: &str, language: Language) -> Option<&'static str> {
         "actor" => language.of("new actor", "新しい実行主体"),
         "target" => language.of("new target", "新しい対象"),
         "remote" => language.of("new far end", "新しい通信相手"),
-        "action" => language.of("another action", "操作の変化"),
+        "related" => language.of(
+            "another resource or principal is named beside it",
+            "関連するリソースまたは主体の追加",
+        ),
+        "action" => language.of("another action, or it succeeded", "操作または成否の変化"),
         "inconclusive" => language.of(
             "it came again changed, and was not decided",
             "未決のまま内容が変わって再着信",

@@ -11,7 +11,7 @@ on_both_stores! {
     what_waits_is_replaced_until_its_triage_has_begun
     what_runs_is_run_again_when_it_ends_for_all_who_came_meanwhile
     three_revisions_a_day_and_every_rise_in_severity
-    what_is_older_never_wins
+    older_message_is_judged_for_what_is_new_in_it
     a25_a_year_that_cannot_be_written_holds_up_nothing
     a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside
     a_storm_is_one_case_with_members
@@ -195,20 +195,34 @@ async fn three_revisions_a_day_and_every_rise_in_severity(fixture: Fixture) {
     assert_eq!(view.sightings[0].note.as_deref(), Some("too_often:actor"));
 }
 
-async fn what_is_older_never_wins(fixture: Fixture) {
-    let updated = |second: i64, severity: Severity| {
+async fn older_message_is_judged_for_what_is_new_in_it(fixture: Fixture) {
+    let updated = |second: i64, severity: Severity, last: u8| {
         arrival(0, move |alert| {
             alert.times.updated = Some(at(second));
             alert.severity = severity;
+            actor(last)(alert);
         })
     };
-    let first = fixture.take(updated(100, Severity::Medium)).await;
-    let older = fixture.take(updated(99, Severity::Critical)).await;
-    assert_eq!(
-        older.admission,
-        Admission::Sighting(case_of(&first), Seen::Older)
-    );
-    assert_eq!(fixture.claim().await.alert.severity, Severity::Medium);
+    let id = case_of(&fixture.take(updated(100, Severity::Medium, 1)).await);
+    let severe = fixture.take(updated(99, Severity::Critical, 1)).await;
+    let replaced = Admission::Replaced(id.clone(), Change::Severity);
+    assert_eq!(severe.admission, replaced);
+    let older = Admission::Sighting(id.clone(), Seen::Older);
+    let known = fixture.take(updated(99, Severity::Critical, 1)).await;
+    assert_eq!(known.admission, older, "the newest is of 100");
+    let claimed = fixture.claim().await;
+    assert_eq!(claimed.alert.severity, Severity::Critical);
+    conclude_as(&fixture.store, &claimed, Verdict::FalsePositive).await;
+    let stranger = fixture.take(updated(98, Severity::Low, 2)).await;
+    let revision = Admission::Revision(id, Change::Actor);
+    assert_eq!(stranger.admission, revision);
+    let claimed = fixture.claim().await;
+    assert_eq!(claimed.alert.severity, Severity::Critical);
+    for actor in ["198.51.100.1", "198.51.100.2"] {
+        assert!(claimed.alert.knows(IndicatorKind::Ip, actor), "{actor}");
+    }
+    let known = fixture.take(updated(98, Severity::Low, 2)).await;
+    assert_eq!(known.admission, older);
 }
 
 async fn a25_a_year_that_cannot_be_written_holds_up_nothing(fixture: Fixture) {

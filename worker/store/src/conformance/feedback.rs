@@ -14,6 +14,8 @@ on_both_stores! {
     what_people_decided_about_anything_else_is_not_found
     of_all_decisions_about_an_actor_the_newest_counts
     a_decision_is_found_by_the_account_of_what_was_judged
+    true_positive_on_any_subject_ends_an_earlier_decision
+    decision_over_what_names_no_actor_is_found_by_its_target
     the_trace_of_a_revision_is_that_of_its_own_message
     a_disputed_case_is_triaged_again_when_anything_changes
 }
@@ -98,7 +100,13 @@ async fn decisions_carry_what_they_are_compared_by_and_no_words(fixture: Fixture
         (&decision.kind, &decision.account),
         (&alert.kind, &alert.account)
     );
-    assert!(!decision.actors.is_empty());
+    let with_role = |role| alert.with_role(role).cloned().collect::<Vec<_>>();
+    assert_eq!(decision.actors, with_role(Role::Actor));
+    assert_eq!(decision.targets, with_role(Role::Target));
+    assert_eq!(decision.remotes, with_role(Role::Remote));
+    assert_eq!(decision.resources, alert.resources);
+    assert_eq!(decision.severity, alert.severity);
+    assert!(!decision.actors.is_empty() && !decision.targets.is_empty());
     assert!(!format!("{decision:?}").contains("yearly"));
 }
 
@@ -223,6 +231,61 @@ async fn a_decision_is_found_by_the_account_of_what_was_judged(fixture: Fixture)
     told(&mut alert);
     let decision = store.decided(&query(&alert)).await.unwrap().unwrap();
     assert_eq!(decision.case_id, bad);
+}
+
+/// Leaves nothing but what it was done to, as another type.
+fn of_targets(alert: &mut Alert) {
+    alert.kind = "Recon:EC2/Portscan".into();
+    alert.indicators.retain(|one| one.role == Role::Target);
+}
+
+async fn true_positive_on_any_subject_ends_an_earlier_decision(fixture: Fixture) {
+    let store = &fixture.store;
+    let benign = triaged(&fixture, "0", |_| ()).await;
+    let bad = triaged(&fixture, "1", of_targets).await;
+    let elsewhere = |alert: &mut Alert| {
+        of_targets(alert);
+        alert.account = Some("999988887777".into());
+        alert
+            .indicators
+            .retain(|one| one.kind == IndicatorKind::Instance);
+    };
+    let far = triaged(&fixture, "2", elsewhere).await;
+    let alert = arrivals(THEFT).remove(0).alert;
+    for (case, verdict, second, ended) in [
+        (&benign, Verdict::BenignTruePositive, 5, None),
+        // Before it.
+        (&bad, Verdict::TruePositive, 4, None),
+        // In another account an instance that is called so is another one.
+        (&far, Verdict::TruePositive, 6, None),
+        (&bad, Verdict::TruePositive, 7, Some(at(7))),
+        // People change their minds.
+        (&bad, Verdict::FalsePositive, 8, None),
+    ] {
+        let said = says(Some(verdict), second);
+        store.add_verdict(case, said).await.unwrap();
+        let decision = store.decided(&query(&alert)).await.unwrap().unwrap();
+        assert_eq!(decision.case_id, benign, "{second}");
+        assert_eq!(decision.ended_at, ended, "{second}");
+    }
+}
+
+async fn decision_over_what_names_no_actor_is_found_by_its_target(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = triaged(&fixture, "0", of_targets).await;
+    let said = says(Some(Verdict::FalsePositive), 5);
+    store.add_verdict(&id, said).await.unwrap();
+    let mut alert = Alert::clone(&arrivals(THEFT).remove(0).alert);
+    of_targets(&mut alert);
+    let mut asked = query(&alert);
+    assert_eq!(store.decided(&asked).await.unwrap(), None, "of nobody");
+    asked.actors.clone_from(&alert.indicators);
+    let decision = store.decided(&asked).await.unwrap().unwrap();
+    assert_eq!((decision.case_id, decision.actors.len()), (id, 0));
+    for one in &mut asked.actors {
+        one.role = Role::Actor;
+    }
+    assert_eq!(store.decided(&asked).await.unwrap(), None, "it acts here");
 }
 
 async fn the_trace_of_a_revision_is_that_of_its_own_message(fixture: Fixture) {

@@ -1,7 +1,7 @@
 //! Sightings that go on after what their case triages: a record clears all of it, or nothing.
 
-use nightshift_alert::{IndicatorKind, Severity, Times};
-use nightshift_engine::Exoneration;
+use nightshift_alert::{IndicatorKind, Role, Severity, Times};
+use nightshift_engine::{CoveredBy, Exoneration, LedgerRow};
 use nightshift_pipeline::{Change, NewPersonVerdict};
 
 use super::admission::{arrival, happens_at};
@@ -10,6 +10,7 @@ use super::*;
 
 on_both_stores! {
     what_goes_on_after_what_cleared_it_has_ended_is_triaged_again
+    case_cleared_by_adjoining_records_holds_until_the_last_ends
     what_goes_on_while_it_waits_is_triaged_with_all_its_events
     f32_what_another_version_wrote_of_an_alert_is_kept
     what_nobody_knows_the_time_of_gets_none
@@ -89,6 +90,29 @@ async fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again(fixture: 
     assert_eq!(claimed.alert.times.last_seen, Some(at(2_001)));
     conclude(store, &claimed).await;
     fixture.sights(lasts(3_000)).await;
+}
+
+async fn case_cleared_by_adjoining_records_holds_until_the_last_ends(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    let claimed = fixture.claim().await;
+    conclude_with(&fixture.store, &claimed, |closing| {
+        closing.conclusion.verdict = Verdict::BenignTruePositive;
+        let records = [change(Some(900)), change(Some(2_000))];
+        closing.report.ledger = vec![LedgerRow {
+            subject_type: "bucket".into(),
+            subject: "payments-ledger".into(),
+            role: Role::Target,
+            required: true,
+            covered_by: Some(CoveredBy::from(&records[1])),
+            missing: None,
+        }];
+        closing.report.exonerations = records.to_vec();
+    })
+    .await;
+    fixture.sights(lasts(1_000)).await;
+    fixture.sights(lasts(2_000)).await;
+    let found = fixture.take(lasts(2_001)).await.admission;
+    assert_eq!(found, Admission::Revision(id, Change::NoLongerCleared));
 }
 
 async fn what_goes_on_while_it_waits_is_triaged_with_all_its_events(fixture: Fixture) {

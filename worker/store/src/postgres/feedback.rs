@@ -1,14 +1,15 @@
 //! What people decided over cases.
 
 use async_trait::async_trait;
-use nightshift_alert::{Alert, Role, TraceContext};
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, TraceContext};
 use nightshift_engine::{PastQuery, PersonDecision};
 use nightshift_pipeline::{
     Act, ActKind, CaseId, CaseStatus, Decided, Desk, Feedback, NewPersonVerdict, PersonVerdict,
-    StoreError,
+    StoreError, decided_subjects, decision_over,
 };
 
-use super::database::Session;
+use super::database::{Session, Value};
 use super::failure::Failure;
 use super::read;
 use super::row::{get_revision, get_verdict, parse, revision as to_revision, text};
@@ -32,15 +33,22 @@ pub(super) const DECIDED: &str = "SELECT v.case_id, v.verdict, v.decided_by, v.d
              AND id = (SELECT max(id) FROM person_verdicts WHERE case_id = one.case_id) \
          ORDER BY decided_at DESC, id DESC LIMIT $3) AS v \
      JOIN alerts a ON a.case_id = v.case_id AND a.revision = v.revision \
-     WHERE CASE WHEN EXISTS (SELECT FROM indicators i JOIN unnest($4::text[], $5::text[]) AS actor (type, value) \
-                 ON i.type = actor.type AND i.value = actor.value \
-             WHERE i.case_id = v.case_id AND i.role = 'actor') \
+     WHERE CASE WHEN EXISTS (SELECT FROM indicators i JOIN unnest($4::text[], $5::text[], $6::text[]) AS actor (type, value, role) \
+                 ON i.type = actor.type AND i.value = actor.value AND i.role = actor.role \
+             WHERE i.case_id = v.case_id) \
          THEN EXISTS (SELECT FROM jsonb_array_elements(a.alert -> 'indicators') AS i \
-                 JOIN unnest($4::text[], $5::text[]) AS actor (type, value) \
-                 ON i ->> 'type' = actor.type AND i ->> 'value' = actor.value \
-             WHERE i ->> 'role' = 'actor') \
+                 JOIN unnest($4::text[], $5::text[], $6::text[]) AS actor (type, value, role) \
+                 ON i ->> 'type' = actor.type AND i ->> 'value' = actor.value AND i ->> 'role' = actor.role) \
          ELSE false END \
      ORDER BY v.decided_at DESC, v.id DESC LIMIT 1";
+
+/// A true positive ends what was decided before about any of its subjects: in its account, and of what means the same in all.
+const ENDED: &str = "SELECT min(v.decided_at) FROM person_verdicts v WHERE v.verdict = 'true_positive' AND v.decided_at > $1 \
+     AND v.id = (SELECT max(id) FROM person_verdicts WHERE case_id = v.case_id) \
+     AND EXISTS (SELECT FROM indicators i JOIN unnest($3::text[], $4::text[]) AS subject (type, value) \
+             ON i.type = subject.type AND i.value = subject.value \
+         WHERE i.case_id = v.case_id AND i.role <> 'related' \
+             AND (v.account = $2 OR i.type IN ('ip', 'domain', 'url', 'email', 'hash', 'access_key', 'arn')))";
 
 #[async_trait]
 impl Feedback for PostgresStore {
@@ -153,7 +161,8 @@ pub(super) async fn of_case(session: &Session, id: &str) -> Result<Vec<PersonVer
         .collect()
 }
 
-/// What a person decided last over a case of this account and of the type that asks, in which one of the actors acts.
+/// What a person decided last over a case of this account and of the type that asks, in which one of the actors plays the same
+/// part.
 pub(super) async fn decided(
     session: &Session,
     account: &str,
@@ -164,23 +173,35 @@ pub(super) async fn decided(
         .iter()
         .map(|one| (one.kind.as_str(), text(&one.value)))
         .unzip();
+    let roles: Vec<_> = query.actors.iter().map(|one| one.role.as_str()).collect();
     let (account, kind) = (text(account), text(&query.kind));
-    let row = session
-        .row(DECIDED, [&account, &kind, &MOST_DECISIONS, &kinds, &values])
-        .await?;
+    let asked: [Value<'_>; 6] = [&account, &kind, &MOST_DECISIONS, &kinds, &values, &roles];
+    let row = session.row(DECIDED, asked).await?;
     let Some(row) = row else {
         return Ok(None);
     };
     let case_id: String = row.try_get(0)?;
     let alert: Alert = parse(&case_id, row.try_get(4)?)?;
-    Ok(Some(PersonDecision {
-        actors: alert.with_role(Role::Actor).cloned().collect(),
-        first_seen: alert.times.window().map(|(first, _)| first),
-        kind: alert.kind,
-        account: alert.account,
-        case_id,
-        verdict: get_verdict(&row, 1)?,
-        by: row.try_get(2)?,
-        at: row.try_get(3)?,
-    }))
+    let (verdict, by, at) = (get_verdict(&row, 1)?, row.try_get(2)?, row.try_get(3)?);
+    let mut decision = decision_over(case_id, &alert, verdict, by, at);
+    if verdict.is_benign() {
+        decision.ended_at = ended_at(session, &account, &decision).await?;
+    }
+    Ok(Some(decision))
+}
+
+/// When a person called a case of one of its subjects a true positive, after this was decided.
+async fn ended_at(
+    session: &Session,
+    account: &str,
+    decision: &PersonDecision,
+) -> Result<Option<DateTime<Utc>>, Failure> {
+    let (kinds, values): (Vec<_>, Vec<_>) = decided_subjects(decision)
+        .into_iter()
+        .map(|one| (one.kind.as_str(), text(&one.value)))
+        .unzip();
+    let row = session
+        .row(ENDED, [&decision.at, &account, &kinds, &values])
+        .await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?.flatten())
 }

@@ -1,17 +1,18 @@
 //! What people decided over cases.
 
 use async_trait::async_trait;
-use nightshift_alert::{Alert, Role, TraceContext};
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, TraceContext};
 use nightshift_engine::{PastQuery, PersonDecision, Verdict};
 use nightshift_pipeline::{
     Act, ActKind, CaseId, CaseStatus, Decided, Desk, Feedback, NewPersonVerdict, PersonVerdict,
-    StoreError,
+    StoreError, decided_subjects, decision_over,
 };
 use rusqlite::{Connection, Error, Row, params};
 use serde_json::Value;
 
 use super::SqliteStore;
-use super::row::{get_time, get_verdict, time, to_verdict};
+use super::row::{get_time, get_time_or_none, get_verdict, time, to_verdict};
 use super::thread::Failure;
 use super::{desk, read};
 
@@ -36,12 +37,20 @@ pub(super) const DECIDED: &str = "SELECT v.case_id, v.revision, v.verdict, v.dec
          ORDER BY decided_at DESC, id DESC LIMIT ?3) AS v \
      JOIN alerts a ON a.case_id = v.case_id AND a.revision = v.revision \
      WHERE EXISTS (SELECT 1 FROM indicators i JOIN json_each(?4) AS actor \
-             ON i.type = actor.value ->> 0 AND i.value = actor.value ->> 1 \
-         WHERE i.case_id = v.case_id AND i.role = 'actor') \
+             ON i.type = actor.value ->> 0 AND i.value = actor.value ->> 1 AND i.role = actor.value ->> 2 \
+         WHERE i.case_id = v.case_id) \
      AND EXISTS (SELECT 1 FROM json_each(a.alert, '$.indicators') AS i JOIN json_each(?4) AS actor \
              ON i.value ->> 'type' = actor.value ->> 0 AND i.value ->> 'value' = actor.value ->> 1 \
-         WHERE i.value ->> 'role' = 'actor') \
+                 AND i.value ->> 'role' = actor.value ->> 2) \
      ORDER BY v.decided_at DESC, v.id DESC LIMIT 1";
+
+/// A true positive ends what was decided before about any of its subjects: in its account, and of what means the same in all.
+const ENDED: &str = "SELECT min(v.decided_at) FROM person_verdicts v WHERE v.verdict = 'true_positive' AND v.decided_at > ?1 \
+     AND v.id = (SELECT max(id) FROM person_verdicts WHERE case_id = v.case_id) \
+     AND EXISTS (SELECT 1 FROM indicators i JOIN json_each(?3) AS subject \
+             ON i.type = subject.value ->> 0 AND i.value = subject.value ->> 1 \
+         WHERE i.case_id = v.case_id AND i.role <> 'related' \
+             AND (v.account = ?2 OR i.type IN ('ip', 'domain', 'url', 'email', 'hash', 'access_key', 'arn')))";
 
 #[async_trait]
 impl Feedback for SqliteStore {
@@ -161,14 +170,17 @@ pub(super) fn newest(connection: &Connection, id: &str) -> Result<Option<Verdict
     Ok(to_verdict(word.as_deref()))
 }
 
-/// What a person decided last over a case of this account and of the type that asks, in which one of the actors acts.
+/// What a person decided last over a case of this account and of the type that asks, in which one of the actors plays the same
+/// part.
 pub(super) fn decided(
     connection: &Connection,
     account: &str,
     query: &PastQuery,
 ) -> Result<Option<PersonDecision>, Failure> {
     let actors = query.actors.iter();
-    let actors: Value = actors.map(|one| [one.kind.as_str(), &one.value]).collect();
+    let actors: Value = actors
+        .map(|one| [one.kind.as_str(), &one.value, one.role.as_str()])
+        .collect();
     let mut statement = connection.prepare_cached(DECIDED)?;
     let params = params![account, query.kind, MOST_DECISIONS, actors.to_string()];
     let mut rows = statement.query(params)?;
@@ -177,14 +189,25 @@ pub(super) fn decided(
     };
     let (case_id, revision): (String, u32) = (row.get(0)?, row.get(1)?);
     let alert: Alert = read::alert(connection, &case_id, revision)?;
-    Ok(Some(PersonDecision {
-        actors: alert.with_role(Role::Actor).cloned().collect(),
-        first_seen: alert.times.window().map(|(first, _)| first),
-        kind: alert.kind,
-        account: alert.account,
-        case_id,
-        verdict: get_verdict(row, 2)?,
-        by: row.get(3)?,
-        at: get_time(row, 4)?,
-    }))
+    let (verdict, by, at) = (get_verdict(row, 2)?, row.get(3)?, get_time(row, 4)?);
+    let mut decision = decision_over(case_id, &alert, verdict, by, at);
+    if verdict.is_benign() {
+        decision.ended_at = ended_at(connection, account, &decision)?;
+    }
+    Ok(Some(decision))
+}
+
+/// When a person called a case of one of its subjects a true positive, after this was decided.
+fn ended_at(
+    connection: &Connection,
+    account: &str,
+    decision: &PersonDecision,
+) -> Result<Option<DateTime<Utc>>, Failure> {
+    let subjects = decided_subjects(decision).into_iter();
+    let subjects: Value = subjects
+        .map(|one| [one.kind.as_str(), &one.value])
+        .collect();
+    let params = params![time(decision.at), account, subjects.to_string()];
+    let mut statement = connection.prepare_cached(ENDED)?;
+    Ok(statement.query_row(params, |row| get_time_or_none(row, 0))?)
 }

@@ -145,7 +145,7 @@ fn accept_one(
     let facts = Facts::read(connection, arrival, &key, policy)?;
     let ground = facts.ground(mutes);
     let admission = admit(arrival, &ground, policy);
-    let triaged = triaged(alert, &admission, ground.known);
+    let triaged = triaged(arrival, &admission, ground.known);
     let triaged = triaged.as_ref().unwrap_or(alert);
     let noted = noted(arrival, &admission, ground.known);
     let coming = (key.as_str(), triaged, noted);

@@ -161,25 +161,15 @@ async fn a_short_register_that_was_looked_at_is_searched_on_the_spot_and_a_long_
         let ids: String = (0..rows).map(|row| format!("{row}\n")).collect();
         let text: &'static str = format!("id\n{ids}").leak();
         let register = Arc::new(Register::<Row>::new(Content::embedded("demo/rows", text)));
-        let search =
-            || register.search(|name, table| ToolOutput::of(json!([name, table.records.len()])));
-        assert!(poll(search()).await.is_none(), "nobody looked");
-        assert_eq!(search().await.unwrap().body, json!(["demo/rows", rows]));
-        let second = poll(search()).await;
-        assert_eq!(second.is_some(), on_the_spot, "{rows}");
-        assert_eq!(
-            second.map_or(json!(["demo/rows", rows]), |it| it.unwrap().body),
-            json!(["demo/rows", rows])
-        );
+        let here = std::thread::current().id();
+        let is_here = || async {
+            let searched = register.search(move |_, table| {
+                let is_here = std::thread::current().id() == here;
+                ToolOutput::of(json!([table.records.len(), is_here]))
+            });
+            searched.await.unwrap().body
+        };
+        assert_eq!(is_here().await, json!([rows, false]), "nobody looked");
+        assert_eq!(is_here().await, json!([rows, on_the_spot]), "{rows}");
     }
-}
-
-/// What a future says when it is asked once.
-async fn poll<T>(future: impl Future<Output = T>) -> Option<T> {
-    let mut future = std::pin::pin!(future);
-    std::future::poll_fn(|context| match future.as_mut().poll(context) {
-        std::task::Poll::Ready(value) => std::task::Poll::Ready(Some(value)),
-        std::task::Poll::Pending => std::task::Poll::Ready(None),
-    })
-    .await
 }

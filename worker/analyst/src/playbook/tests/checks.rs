@@ -98,7 +98,15 @@ fn fields_of_the_alert() {
     let fields = |alert: &Value, place: &str| -> Vec<String> {
         let fields = alert.pointer(place).and_then(Value::as_object).unwrap();
         // What is left out where there is none of it.
-        let is_optional = |name: &&String| ["addresses", "principals"].contains(&name.as_str());
+        let optional = [
+            "addresses",
+            "principals",
+            "callers",
+            "direction",
+            "unreadable",
+            "unseen",
+        ];
+        let is_optional = |name: &&String| optional.contains(&name.as_str());
         let always = fields.keys().filter(|name| !is_optional(name));
         always.cloned().collect()
     };

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use nightshift_alert::{Flag, Indicator, IndicatorKind, Times, TraceContext};
+use nightshift_alert::{Flag, Times, TraceContext};
 
 use super::*;
 
@@ -76,7 +76,7 @@ fn who_took_part_in_what_is_not_cleared_is_triaged_with_what_comes_after_it() {
     next.indicators = vec![address(Role::Actor, 7), address(Role::Related, 8)];
     next.times.last_seen = next.times.last_seen.map(|last| last + Duration::hours(1));
     let came = |admission: &Admission, known: &Known| {
-        let alert = triaged(&next, admission, Some(known));
+        let alert = triaged(&arrival(next.clone()), admission, Some(known));
         let alert = alert.as_ref().unwrap_or(&next);
         let before = known
             .alert
@@ -108,7 +108,8 @@ fn a_case_that_was_not_begun_stays_in_the_trace_that_opened_it() {
     next.trace = trace("4bf92f3577b34da6a3ce929d0e0e4736");
     let replaced = |known: &Known| {
         let admission = Admission::Replaced(id(), Change::Severity);
-        triaged(&next, &admission, Some(known)).unwrap().trace
+        let arrival = arrival(next.clone());
+        triaged(&arrival, &admission, Some(known)).unwrap().trace
     };
     assert!(next.trace.is_some());
     assert_eq!(replaced(&known), None);
@@ -128,10 +129,12 @@ fn a25_who_took_part_is_bounded_however_often_somebody_else_comes() {
         let mut next = alert();
         next.indicators = many(Role::Actor, turn << 8).collect();
         next.indicators.extend(many(Role::Target, turn << 16));
-        let came = triaged(&next, &revision(Change::Actor), Some(&known)).unwrap();
+        let arrival = arrival(next.clone());
+        let came = triaged(&arrival, &revision(Change::Actor), Some(&known)).unwrap();
         let has = |one| came.indicators.contains(one);
         assert!(next.indicators.iter().all(has), "{turn}: its own");
         assert!(came.indicators.len() <= 512 && came.indicators.is_sorted());
+        assert_eq!(came.unseen, turn > 1, "{turn}: somebody was left out");
         let is_cut = |flag: &&Flag| matches!(flag, Flag::Truncated { .. });
         assert_eq!(
             came.flags.iter().filter(is_cut).count(),

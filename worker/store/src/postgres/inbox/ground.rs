@@ -32,7 +32,8 @@ const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at,
              AND r.received_at > wanted.day_ago AND coalesce(r.why, '') NOT IN ('asked', 'models_back')) \
          + (SELECT count(*) FROM pending_revisions p WHERE p.case_id = c.id), \
          (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1), \
-         (SELECT (e.report -> 'exonerations')::text FROM conclusions e \
+         (SELECT jsonb_build_object('exonerations', e.report -> 'exonerations', 'ledger', e.report -> 'ledger', \
+             'last_seen', e.report #> '{alert,last_seen}')::text FROM conclusions e \
              WHERE e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
                  AND c.verdict IN ('benign_true_positive', 'false_positive')), \
          c.last_event, \
@@ -47,7 +48,8 @@ const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at,
          SELECT p.alert FROM pending_revisions p WHERE p.case_id = c.id ORDER BY p.seq DESC LIMIT 1) AS waiting ON true";
 const MEMBERS: &str = "SELECT a.key, a.case_id, a.alert::text, a.received_at, c.verdict, \
          (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1), \
-         (SELECT (e.report -> 'exonerations')::text FROM conclusions e \
+         (SELECT jsonb_build_object('exonerations', e.report -> 'exonerations', 'ledger', e.report -> 'ledger', \
+             'last_seen', e.report #> '{alert,last_seen}')::text FROM conclusions e \
              WHERE e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
                  AND c.verdict IN ('benign_true_positive', 'false_positive')) \
      FROM unnest($1::text[]) AS wanted (key) CROSS JOIN LATERAL ( \

@@ -86,7 +86,7 @@ impl<'a> Wave<'a> {
             }
             let ground = facts.ground(arrival, &key, mutes, policy);
             let admission = admit(arrival, &ground, policy);
-            let triaged = triaged(&arrival.alert, &admission, ground.known);
+            let triaged = triaged(arrival, &admission, ground.known);
             let alert = triaged.as_ref().unwrap_or(&arrival.alert);
             let raw_id = wave.raw(arrival, ids);
             let noted = noted(arrival, &admission, ground.known);

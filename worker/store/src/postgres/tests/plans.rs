@@ -69,7 +69,8 @@ async fn what_people_decided_about_the_same_is_read_from_the_newest_on() {
         .replace("$2", "'Recon:EC2/Portscan'")
         .replace("$3", "500")
         .replace("$4::text[]", "'{ip}'::text[]")
-        .replace("$5::text[]", "'{198.51.100.1}'::text[]");
+        .replace("$5::text[]", "'{198.51.100.1}'::text[]")
+        .replace("$6::text[]", "'{actor}'::text[]");
     let plan = plan(&database, &sql).await;
     assert!(plan.contains("person_verdicts_alike"), "{plan}");
     assert!(!plan.contains("decided_at DESC"), "not sorted: {plan}");

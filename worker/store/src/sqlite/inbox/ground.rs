@@ -28,7 +28,8 @@ const REVISIONS: &str = "SELECT \
 const IS_UNSEEN: &str = "SELECT 1 FROM alerts WHERE case_id = ?1 \
      AND revision > coalesce((SELECT max(revision) FROM conclusions WHERE case_id = ?1), 0) \
      AND coalesce(why, '') NOT IN ('asked', 'models_back') LIMIT 1";
-const EXONERATIONS: &str = "SELECT e.report -> '$.exonerations' FROM cases c \
+const CLEARING: &str = "SELECT json_object('exonerations', e.report -> '$.exonerations', 'ledger', e.report -> '$.ledger', \
+         'last_seen', e.report ->> '$.alert.last_seen') FROM cases c \
      JOIN conclusions e ON e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
      WHERE c.id = ?1 AND c.verdict IN ('benign_true_positive', 'false_positive')";
 const MEMBER: &str = "SELECT a.case_id, a.alert, a.received_at, c.verdict FROM arrivals a JOIN cases c ON c.id = a.case_id \
@@ -175,11 +176,11 @@ fn is_disputed(connection: &Connection, id: &str, ours: Option<Verdict>) -> Resu
 
 /// Until when all that cleared the case holds.
 fn cleared_until(connection: &Connection, id: &str) -> Result<Option<DateTime<Utc>>, Failure> {
-    let exonerations: Option<Option<String>> = connection
-        .prepare_cached(EXONERATIONS)?
+    let clearing: Option<String> = connection
+        .prepare_cached(CLEARING)?
         .query_row([id], |row| row.get(0))
         .optional()?;
-    Ok(known::cleared_until(exonerations.flatten().as_deref()))
+    Ok(known::cleared_until(clearing.as_deref()))
 }
 
 /// The storm that the key is a member of.

@@ -15,7 +15,12 @@ fn decision() -> PersonDecision {
         kind: alert.kind.clone(),
         account: alert.account.clone(),
         actors: alert.with_role(Role::Actor).cloned().collect(),
+        targets: alert.with_role(Role::Target).cloned().collect(),
+        remotes: alert.with_role(Role::Remote).cloned().collect(),
+        resources: alert.resources.clone(),
+        severity: alert.severity,
         first_seen: Some(at("2026-02-01T01:00:00Z")),
+        ended_at: None,
     }
 }
 
@@ -29,7 +34,7 @@ fn is_cleared(decision: &PersonDecision, alert: &Alert) -> bool {
 #[test]
 fn a_persons_benign_verdict_clears_the_same_type_actors_and_account() {
     let facts = exonerations(&decision(), &alert());
-    assert_eq!(facts.len(), 3, "one for each actor");
+    assert_eq!(facts.len(), 6, "one for each subject");
     assert!(is_cleared(&decision(), &alert()));
     let fact = &facts[0];
     assert_eq!(
@@ -77,13 +82,37 @@ fn the_next_key_of_a_session_is_no_other_actor() {
     };
     let facts = with_key("ASIANEXT0000000000001");
     let subjects: Vec<&str> = facts.iter().map(|fact| fact.subject.as_str()).collect();
-    assert_eq!(subjects, ["203.0.113.42", "prod-payments-worker"]);
+    let judged = [
+        "203.0.113.42",
+        "prod-payments-worker",
+        "i-0a1b2c3d4e5f60718",
+        "payments-ledger",
+        "pool.minexmr.com",
+    ];
+    assert_eq!(subjects, judged);
     assert!(
         facts
             .iter()
             .all(|fact| fact.scope.account == alert().account)
     );
     assert_eq!(with_key("AKIANEXT0000000000001"), [], "a key that lasts");
+}
+
+#[test]
+fn other_target_or_severity_or_a_later_true_positive_ends_it() {
+    let mut other = alert();
+    let machine = Indicator::new(IndicatorKind::Instance, "i-2", Role::Target);
+    other.indicators.push(machine);
+    assert!(!is_cleared(&decision(), &other));
+    let mut severe = alert();
+    severe.severity = nightshift_alert::Severity::Critical;
+    assert!(severe.severity > decision().severity);
+    assert!(!is_cleared(&decision(), &severe));
+    let ended = PersonDecision {
+        ended_at: Some(at("2026-02-10T09:00:00Z")),
+        ..decision()
+    };
+    assert!(!is_cleared(&ended, &alert()));
 }
 
 #[test]

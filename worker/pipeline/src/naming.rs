@@ -1,0 +1,84 @@
+//! How products name their finding types: tells a glob that fits whatever a product may send from one that means some types.
+
+use nightshift_engine::type_matches;
+
+/// Unlike names, by how they are made. A glob that fits all of a row fits next to everything that is named so.
+const SCHEMES: [&[&str]; 5] = [
+    // GuardDuty: https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_finding-types-active.html
+    &[
+        "Recon:EC2/Portscan",
+        "UnauthorizedAccess:IAMUser/InstanceCredentialExfiltration.OutsideAWS",
+        "Policy:S3/AccountBlockPublicAccessDisabled",
+        "CryptoCurrency:EC2/BitcoinTool.B!DNS",
+        "Execution:Runtime/NewBinaryExecuted",
+        "AttackSequence:EKS/CompromisedCluster",
+    ],
+    // Threats of Security Command Center: https://cloud.google.com/security-command-center/docs/concepts-event-threat-detection-overview
+    &[
+        "Malware: Cryptomining Bad Domain",
+        "Privilege Escalation: Anomalous Impersonation of Service Account for Admin Activity",
+        "Exfiltration: BigQuery Data Exfiltration",
+        "Added Binary Executed",
+        "Initial Access: Log4j Compromise Attempt",
+    ],
+    // Misconfigurations of Security Command Center.
+    &["PUBLIC_BUCKET_ACL", "OPEN_SSH_PORT", "MFA_NOT_ENFORCED"],
+    // Controls of Security Hub.
+    &["S3.8", "IAM.1", "CloudTrail.5", "EC2.19"],
+    // Words of other products.
+    &["x", "Beaconing", "impossible-travel", "malware"],
+];
+
+/// Whether a glob fits all names of at least one product.
+pub(crate) fn fits_a_whole_scheme(glob: &str) -> bool {
+    SCHEMES.into_iter().any(|names| fits_all(glob, names))
+}
+
+/// Whether a glob fits all names of all products.
+pub(crate) fn fits_every_scheme(glob: &str) -> bool {
+    SCHEMES.into_iter().all(|names| fits_all(glob, names))
+}
+
+fn fits_all(glob: &str, names: &[&str]) -> bool {
+    names.iter().all(|name| type_matches(glob, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x16_glob_that_fits_a_whole_scheme_is_found_however_spelt() {
+        for glob in [
+            "*", "**", "?*", "*?", "{a,*}", "{,?}*", "[a-z]*", "*:*", "*/*", "* *", "[!x]*",
+            "[!x]*:*", "*.*", "*_*", "?*:?*/?*",
+        ] {
+            assert!(fits_a_whole_scheme(glob), "{glob}");
+        }
+        for glob in ["*", "**", "?*", "*?", "{a,*}"] {
+            assert!(fits_every_scheme(glob), "{glob}");
+        }
+        assert!(!fits_every_scheme("*:*"));
+    }
+
+    #[test]
+    fn glob_that_means_some_types_fits_no_whole_scheme() {
+        for glob in [
+            "",
+            "Recon:EC2/Port*",
+            "*:EC2/*",
+            "*:S3/*",
+            "Discovery:*",
+            "*!DNS",
+            "*Exfiltration*",
+            "Malware: *",
+            "PUBLIC_*",
+            "S3.*",
+            "*.1",
+            "{Recon,Discovery}:*",
+            "malware",
+        ] {
+            assert!(!fits_a_whole_scheme(glob), "{glob}");
+        }
+    }
+}

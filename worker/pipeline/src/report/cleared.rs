@@ -1,0 +1,107 @@
+//! For which time a case is cleared. Records about a subject that follow each other cover all of the events that were judged,
+//! though none of them does alone.
+
+use chrono::{DateTime, Utc};
+
+use super::Report;
+
+impl Report {
+    /// Returns since when the case is cleared: the last beginning of a record, or the first event that was judged where that
+    /// was before. None where no record has a beginning.
+    #[must_use]
+    pub fn cleared_from(&self) -> Option<DateTime<Utc>> {
+        let from = self.exonerations.iter().filter_map(|one| one.from).max()?;
+        Some(self.alert.first_seen.map_or(from, |first| from.min(first)))
+    }
+
+    /// Returns until when the case is cleared: the first end of what covers a required subject, or the last event that was
+    /// judged where that was later. None where nothing of it ends.
+    #[must_use]
+    pub fn cleared_until(&self) -> Option<DateTime<Utc>> {
+        let required = self.ledger.iter().filter(|row| row.required);
+        let covering = required.filter_map(|row| row.covered_by.as_ref());
+        let ends = covering.filter_map(|one| one.until);
+        let end = match self.ledger.is_empty() {
+            true => self.exonerations.iter().filter_map(|one| one.until).min(),
+            false => ends.min(),
+        };
+        let last = self.alert.last_seen;
+        end.map(|end| last.map_or(end, |last| end.max(last)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_alert::{IndicatorKind, Role};
+    use nightshift_engine::{CoveredBy, Exoneration, Extent, LedgerRow, Scope};
+
+    use super::*;
+    use crate::{Sender, sample_report};
+
+    fn at(hour: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_795_000_000 + hour * 3_600, 0).unwrap()
+    }
+
+    fn record(from: i64, until: Option<i64>) -> Exoneration {
+        Exoneration {
+            kind: "change".into(),
+            subject_type: IndicatorKind::Principal,
+            subject: "ana".into(),
+            from: Some(at(from)),
+            until: until.map(at),
+            covers: vec!["*".into()],
+            approved_by: "linus".into(),
+            reference: "CHG-41".into(),
+            statement: "change CHG-41".into(),
+            detection_wrong: false,
+            scope: Scope::default(),
+            extent: Extent::default(),
+            evidence: None,
+        }
+    }
+
+    fn row(required: bool, record: &Exoneration) -> LedgerRow {
+        LedgerRow {
+            subject_type: "principal".into(),
+            subject: "ana".into(),
+            role: Role::Actor,
+            required,
+            covered_by: Some(CoveredBy::from(record)),
+            missing: None,
+        }
+    }
+
+    /// Events from the tenth to the eleventh hour, cleared by these records.
+    fn report(records: &[Exoneration]) -> Report {
+        let mut report = sample_report("a", at(0), &Sender::default());
+        report.alert.first_seen = Some(at(10));
+        report.alert.last_seen = Some(at(11));
+        report.exonerations = records.to_vec();
+        report
+    }
+
+    #[test]
+    fn records_that_follow_each_other_clear_until_the_last_ends() {
+        let records = [record(1, Some(10)), record(10, Some(20))];
+        let mut report = report(&records);
+        report.ledger = vec![row(true, &records[1])];
+        assert_eq!(report.cleared_from(), Some(at(10)));
+        assert_eq!(report.cleared_until(), Some(at(20)));
+        report.ledger.push(row(true, &record(1, Some(15))));
+        report.ledger.push(row(false, &record(1, Some(12))));
+        assert_eq!(report.cleared_until(), Some(at(15)), "of what is required");
+    }
+
+    #[test]
+    fn judged_events_are_within_the_cleared_time() {
+        // Records have some minutes of slack.
+        let mut report = report(&[record(11, Some(10))]);
+        assert_eq!(report.cleared_from(), Some(at(10)));
+        assert_eq!(report.cleared_until(), Some(at(11)));
+        report.exonerations = vec![record(1, Some(12)), record(2, None)];
+        assert_eq!(report.cleared_from(), Some(at(2)));
+        assert_eq!(report.cleared_until(), Some(at(12)), "without a ledger");
+        report.exonerations = vec![record(2, None)];
+        assert_eq!(report.cleared_until(), None);
+    }
+}
