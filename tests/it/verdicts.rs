@@ -392,6 +392,33 @@ fn x14_finding_that_holds_a_list_of_findings_is_a_case() {
 }
 
 #[test]
+fn explain_names_the_row_that_covers_or_comes_nearest() {
+    let explained = |row: &str| {
+        let world = World::with(&[("identity_lookup", row)]);
+        world.write("nightshift.toml", world.tools.as_bytes());
+        let alert = discovery().to_string();
+        let arguments = ["registers", "explain", "-"];
+        let ran = world.place.feed(&arguments, alert.as_bytes()).unwrap();
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran.stdout
+    };
+    insta::assert_snapshot!(explained(ROLE), @"
+     Type        Subject              Covered by
+     ip          198.51.100[.]23      identity ci-inventory, until 2026-12-31 23:59 UTC
+     principal   ci-inventory         identity ci-inventory, until 2026-12-31 23:59 UTC
+     access_key  ASIAEXAMPLE00000001  identity ci-inventory, until 2026-12-31 23:59 UTC
+    All of it is covered; triage also asks the audit logs.
+    ");
+    insta::assert_snapshot!(explained(&ROLE.replace(ACCOUNT, "111122223333")), @"
+     Type        Subject              Covered by
+     ip          198.51.100[.]23      nothing. Whether this was allowed: 198.51.100[.]23. If it was, a row in the register of identities: subject=ci-inventory, account=444455556666, networks=198.51.100[.]23, expected_findings=Discovery:IAMUser/AnomalousBehavior, approved_by=…, valid_until=…
+     principal   ci-inventory         nothing. identity ci-inventory, about ci-inventory: it is of another account, region or cluster, or names no account
+     access_key  ASIAEXAMPLE00000001  nothing. Whether this was allowed: ASIAEXAMPLE00000001. If it was, a row in the register of identities: subject=ci-inventory, account=444455556666, expected_findings=Discovery:IAMUser/AnomalousBehavior, approved_by=…, valid_until=…
+    Not all of it is covered: no verdict is benign.
+    ");
+}
+
+#[test]
 fn x17_slip_of_the_keeper_clears_nobody() {
     for (from, to) in [
         ("2026-01-01", "26-11-28"),

@@ -29,6 +29,7 @@ fn the_help_of_the_program() {
       mutes         List, add, try and remove mutes
       playbooks     List playbooks, check your own, explain which one an alert gets
       tools         List tools, check their registers, call one
+      registers     Say which row of the registers covers what an alert is about
       config        Show and check the configuration, describe it for editors
       doctor        Look at everything that the configuration names, and say what is wrong and how to
                     mend it

@@ -9,11 +9,13 @@ use super::example::{Question, step};
 use super::taken::{Case, alerts, pairs, triage};
 use crate::hostile::world::Setup;
 
-/// The address of the alert is that of an approved test.
-const SCANNER: &str =
-    "s-9,203.0.113.42,secops,a test,ciso,2020-01-01,2099-01-01,*CredentialExfiltration*\n";
-/// The call that the alert tells of.
-const TRAIL: &str = r#"{"eventVersion": "1.10", "userIdentity": {"type": "AssumedRole", "arn": "arn:aws:sts::444455556666:assumed-role/prod-payments-worker/i-0a1b2c3d4e5f60718", "accountId": "444455556666", "accessKeyId": "ASIAEXAMPLEKEY000001"}, "eventTime": "2026-03-02T02:29:51Z", "eventSource": "s3.amazonaws.com", "eventName": "ListBuckets", "awsRegion": "eu-west-1", "sourceIPAddress": "203.0.113.42", "readOnly": true}
+/// The address and the role of the alert are those of an approved test.
+const SCANNER: &str = "s-9,203.0.113.42,secops,a test,ciso,2020-01-01,2099-01-01,*CredentialExfiltration*\n\
+    s-9,arn:aws:iam::444455556666:role/prod-payments-worker.plain,secops,a test,ciso,2020-01-01,2099-01-01,*CredentialExfiltration*\n";
+/// The call that the alert tells of, one before it and one after it.
+const TRAIL: &str = r#"{"eventVersion": "1.10", "userIdentity": {"type": "AssumedRole", "arn": "arn:aws:sts::444455556666:assumed-role/prod-payments-worker.plain/i-0a1b2c3d4e5f60718", "accountId": "444455556666", "accessKeyId": "ASIAEXAMPLEKEY000001", "sessionContext": {"sessionIssuer": {"userName": "prod-payments-worker.plain"}}}, "eventTime": "2026-03-02T01:00:00Z", "eventSource": "s3.amazonaws.com", "eventName": "ListBuckets", "awsRegion": "eu-west-1", "sourceIPAddress": "203.0.113.42", "readOnly": true}
+{"eventVersion": "1.10", "userIdentity": {"type": "AssumedRole", "arn": "arn:aws:sts::444455556666:assumed-role/prod-payments-worker.plain/i-0a1b2c3d4e5f60718", "accountId": "444455556666", "accessKeyId": "ASIAEXAMPLEKEY000001", "sessionContext": {"sessionIssuer": {"userName": "prod-payments-worker.plain"}}}, "eventTime": "2026-03-02T02:29:51Z", "eventSource": "s3.amazonaws.com", "eventName": "ListBuckets", "awsRegion": "eu-west-1", "sourceIPAddress": "203.0.113.42", "readOnly": true}
+{"eventVersion": "1.10", "userIdentity": {"type": "AssumedRole", "arn": "arn:aws:sts::444455556666:assumed-role/prod-payments-worker.plain/i-0a1b2c3d4e5f60718", "accountId": "444455556666", "accessKeyId": "ASIAEXAMPLEKEY000001", "sessionContext": {"sessionIssuer": {"userName": "prod-payments-worker.plain"}}}, "eventTime": "2026-03-02T04:00:00Z", "eventSource": "s3.amazonaws.com", "eventName": "ListBuckets", "awsRegion": "eu-west-1", "sourceIPAddress": "203.0.113.42", "readOnly": true}
 "#;
 
 fn setup(denied: &'static str) -> Setup {

@@ -113,6 +113,9 @@ pub(crate) enum Command {
     /// List tools, check their registers, call one
     #[command(subcommand)]
     Tools(Tools),
+    /// Say which row of the registers covers what an alert is about
+    #[command(subcommand)]
+    Registers(Registers),
     /// Show and check the configuration, describe it for editors
     #[command(subcommand)]
     Config(Config),
@@ -322,6 +325,22 @@ pub(crate) enum Tools {
         /// An alert to call it for; it gives times and identity
         #[arg(long, value_name = "FILE")]
         alert: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Registers {
+    /// For each subject of an alert: the row that covers it, or the nearest one and why it does not
+    #[command(after_help = "Examples:\n  \
+        nightshift registers explain finding.json\n  \
+        nightshift registers explain finding.json --json | jq '.[] | select(.missing)'\n\n\
+        Nothing is triaged and nothing is stored. What clears an alert: docs/tools.md.")]
+    Explain {
+        /// The alert, as its feed delivers it
+        #[arg(value_name = "FILE|-")]
+        file: String,
+        #[command(flatten)]
+        json: Json,
     },
 }
 

@@ -12,6 +12,7 @@ mod journal;
 mod migrate;
 mod mutes;
 mod playbooks;
+mod registers;
 mod replay;
 mod run;
 mod table;
@@ -81,6 +82,7 @@ async fn carry_out(
             mutes::run(&App::build_on_existing(&loaded).await?, &command).await
         }
         Command::Tools(command) => tools::run(&loaded, &command).await,
+        Command::Registers(command) => registers::run(&loaded, &command).await,
         Command::Doctor(options) => doctor::run(&loaded, &options).await,
         Command::Worker(options) => {
             let ended = Box::pin(worker::run(loaded, &options, telemetry)).await;

@@ -84,5 +84,6 @@ pub use tool::{
     Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec, Trust,
     TrustedPath,
 };
-pub use verdict_policy::{CoveredBy, LedgerRow, check, clears};
+pub use verdict_policy::lookup::register_calls;
+pub use verdict_policy::{CoveredBy, LedgerRow, check, clears, ledger};
 pub use verify::{Checked, Verified, Violation, verify};

@@ -392,6 +392,17 @@ fn named(values: &[&str]) -> String {
     }
 }
 
+/// The ledger of an alert and these records, without what logs show.
+#[must_use]
+pub fn ledger(records: &[Exoneration], alert: &Alert) -> Vec<LedgerRow> {
+    let records = Records {
+        alert,
+        all: records.iter().collect(),
+        listed: listed_by_feed(alert),
+    };
+    Ledger::new(alert, records, None).rows()
+}
+
 /// Whether these records, and nothing else, cover every required subject of the alert.
 #[must_use]
 pub fn clears(records: &[Exoneration], alert: &Alert) -> bool {
@@ -459,5 +470,7 @@ fn listed_by_feed(alert: &Alert) -> Vec<String> {
     lists.filter_map(|detail| detail.about.clone()).collect()
 }
 
+#[cfg(test)]
+mod property;
 #[cfg(test)]
 mod tests;

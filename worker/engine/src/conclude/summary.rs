@@ -10,10 +10,13 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
     let Some(alert) = state.alert() else {
         return String::new();
     };
-    let why = reasons(conclusion, state);
+    let why = reasons(conclusion, state, alert);
     let happened = alert.what_happened();
     let named = named(&happened, alert);
-    let is_told = !named.is_empty() && named.iter().all(|value| why.join(" ").contains(value));
+    // Claims of an attack tell what happened themselves; what a register says or does not know does not.
+    let is_told = conclusion.verdict == Verdict::TruePositive
+        && !named.is_empty()
+        && named.iter().all(|value| why.join(" ").contains(value));
     // The strongest claim of an attack comes first where it is about what the sentence is about.
     let begins = conclusion.verdict == Verdict::TruePositive
         && why
@@ -21,7 +24,7 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
             .is_some_and(|claim| named.iter().any(|value| claim.contains(value)));
     let happened = (!is_told).then_some(happened);
     let end = match conclusion.verdict {
-        Verdict::Inconclusive => Some(undecided(conclusion, held_up)),
+        Verdict::Inconclusive => Some(undecided(conclusion, alert, held_up)),
         _ => None,
     };
     let said: Vec<String> = match begins {
@@ -32,7 +35,7 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
 }
 
 /// The claims that bear the verdict or the leaning, the strongest first.
-fn reasons(conclusion: &Conclusion, state: &State) -> Vec<String> {
+fn reasons(conclusion: &Conclusion, state: &State, alert: &Alert) -> Vec<String> {
     // What speaks for malice may stand on what anybody wrote, and on a part of it; what speaks against it opens no report on
     // that alone. Of what is not decided the alert's own word is said already.
     let is_decided = conclusion.verdict != Verdict::Inconclusive;
@@ -48,13 +51,13 @@ fn reasons(conclusion: &Conclusion, state: &State) -> Vec<String> {
             .findings
             .iter()
             .filter(move |finding| finding.supported && finding.stance == stance && counts(finding))
-            .map(|finding| sentence(&finding.claim))
+            .map(|finding| sentence(&finding.claim, alert))
     };
     let record = || conclusion.exonerations.first();
     match (conclusion.verdict, conclusion.leaning) {
         (Verdict::TruePositive, _) => proven(Stance::For).take(2).collect(),
         (Verdict::BenignTruePositive | Verdict::FalsePositive, _) => record()
-            .map(|fact| sentence(&fact.statement))
+            .map(|fact| sentence(&fact.statement, alert))
             .or_else(|| proven(Stance::Against).next())
             .into_iter()
             .collect(),
@@ -71,11 +74,11 @@ fn named<'a>(happened: &str, alert: &'a Alert) -> Vec<&'a str> {
 }
 
 /// Why it is not decided: the rule or the record that stands in the way, else the first thing that is missing.
-fn undecided(conclusion: &Conclusion, held_up: Option<&str>) -> String {
+fn undecided(conclusion: &Conclusion, alert: &Alert, held_up: Option<&str>) -> String {
     let rule = conclusion.overridden.first();
     let why = rule.map(|rule| rule.why.as_str()).or(held_up);
     match (&conclusion.failed, why, conclusion.would_decide.first()) {
-        (Some(why), ..) => format!("Not triaged: {}", sentence(why)),
+        (Some(why), ..) => format!("Not triaged: {}", sentence(why, alert)),
         (None, Some(why), _) => format!("Not decided: {}", ended(why)),
         (None, None, Some(missing)) => format!("Not decided; missing: {}", ended(&lower(missing))),
         (None, None, None) => "Not decided.".to_owned(),
@@ -111,14 +114,15 @@ fn ended(text: &str) -> String {
     }
 }
 
-/// With a capital and a full stop. A value at the front (`pool.example.com`, `i-0a1b`) keeps its letters.
-fn sentence(text: &str) -> String {
+/// With a capital and a full stop. A value at the front (`pool.example.com`, `i-0a1b`, a user `alice`) keeps its letters.
+fn sentence(text: &str, alert: &Alert) -> String {
     let text = text.trim();
     let first_word = text.split_whitespace().next().unwrap_or_default();
     let is_word = first_word
         .trim_end_matches([',', ':', ';'])
         .chars()
-        .all(char::is_alphabetic);
+        .all(char::is_alphabetic)
+        && !alert.indicators.iter().any(|one| one.value == first_word);
     let mut chars = text.chars();
     let capital: String = match chars.next() {
         Some(first) if is_word => first.to_uppercase().chain(chars).collect(),
@@ -130,6 +134,8 @@ fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use nightshift_alert::{Indicator, IndicatorKind, Role};
 
     use super::*;
     use crate::conclude::{conclusion, plain};
@@ -182,7 +188,12 @@ mod tests {
 
     #[test]
     fn words_get_a_capital_and_values_do_not() {
+        let mut alert = fixture::alert();
+        let user = Indicator::new(IndicatorKind::Principal, "alice", Role::Actor);
+        alert.indicators.push(user);
+        let sentence = |text: &str| sentence(text, &alert);
         assert_eq!(sentence("no plan"), "No plan.");
+        assert_eq!(sentence("alice stopped it"), "alice stopped it.");
         assert_eq!(
             sentence("pool.example.com is listed."),
             "pool.example.com is listed."

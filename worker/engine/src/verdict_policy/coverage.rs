@@ -70,22 +70,12 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Records that cover nothing for want of one thing, about this subject or another of this kind, and what each lacks.
-    pub(super) fn nearest(&self, subject: &Subject) -> Option<(&'a Exoneration, &'static str)> {
-        let named = |record: &&&'a Exoneration| self.names(record, subject);
-        let record = self.all.iter().find(named)?;
-        let lacks = if record.approved_by.trim().is_empty() {
-            "nobody approved it"
-        } else if !self.covers_type(record) {
-            "it does not cover findings of this type"
-        } else if !self.holds_here(&record.scope, subject) {
-            "it is of another account, region or cluster, or names no account"
-        } else if self.alert.times.window().is_none() {
-            "the alert tells no time of its events"
-        } else {
-            "its window does not cover the events"
-        };
-        Some((record, lacks))
+    /// The record that names a subject and does not cover it, and why.
+    pub(super) fn nearest(&self, subject: &Subject) -> Option<(&'a Exoneration, NotCleared)> {
+        let mut named = self.all.iter().filter(|record| self.names(record, subject));
+        let record = named.next()?;
+        let why = self.check(record, std::slice::from_ref(subject));
+        Some((record, why.err().unwrap_or(NotCleared::OtherTime)))
     }
 
     /// Whether a record covers one of these, its own subjects in this alert.
@@ -102,7 +92,7 @@ impl<'a> Records<'a> {
         if !own.iter().any(|one| self.holds_here(&record.scope, one)) {
             return Err(NotCleared::OtherPlace);
         }
-        if self.in_force(|_| true).is_some() {
+        if self.in_force(|other| other == record).is_some() {
             return Ok(());
         }
         match self.alert.times.window() {

@@ -3,10 +3,10 @@
 //! First every register is asked about every required subject, then, where all of them are covered, the audit logs about
 //! every caller: an alert that nothing can clear costs no search.
 
-use nightshift_alert::Role;
+use nightshift_alert::{Alert, Role};
 use serde_json::Map;
 
-use super::ledger::Subject;
+use super::ledger::{self, Subject};
 use super::{Ledger, log};
 use crate::{Evidence, State, ToolCall, ToolSpec};
 
@@ -40,18 +40,9 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
         return Vec::new();
     }
     let open = |subject: &Subject| -> Vec<ToolCall> {
-        let registers = tools
-            .iter()
-            .filter(|spec| REGISTERS.contains(&spec.kind.as_str()));
-        registers
-            .filter(|spec| !was_asked(state, spec, subject))
-            .filter_map(|spec| {
-                let mut arguments = Map::new();
-                let argument = log::argument(spec, subject)?;
-                arguments.insert(argument.to_owned(), subject.value.clone().into());
-                Some(ToolCall::new(&spec.name, arguments))
-            })
-            .collect()
+        let mut questions = questions(tools, subject);
+        questions.retain(|call| !was_asked(state, &call.tool, subject));
+        questions
     };
     let is_hopeless = required().any(|(subject, is_covered)| {
         !is_covered && subject.stands_alone() && open(subject).is_empty()
@@ -74,15 +65,43 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
     calls
 }
 
-/// Whether a register was asked about a subject, whatever came of it.
-fn was_asked(state: &State, spec: &ToolSpec, subject: &Subject) -> bool {
-    let mut all = state.evidence.values();
-    all.any(|evidence| is_about(evidence, spec, subject))
+/// The questions to every register about every required subject of an alert.
+#[must_use]
+pub fn register_calls(alert: &Alert, tools: &[ToolSpec]) -> Vec<ToolCall> {
+    let subjects = ledger::subjects(alert).into_iter();
+    let required = subjects.filter(|subject| subject.required && subject.is_value());
+    required
+        .flat_map(|subject| questions(tools, &subject))
+        .collect()
 }
 
-fn is_about(evidence: &Evidence, spec: &ToolSpec, subject: &Subject) -> bool {
+/// The questions to the registers that take a subject.
+fn questions(tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> {
+    registers(tools)
+        .filter_map(|spec| {
+            let argument = log::argument(spec, subject)?;
+            let mut arguments = Map::new();
+            arguments.insert(argument.to_owned(), subject.value.clone().into());
+            Some(ToolCall::new(&spec.name, arguments))
+        })
+        .collect()
+}
+
+fn registers(tools: &[ToolSpec]) -> impl Iterator<Item = &ToolSpec> {
+    tools
+        .iter()
+        .filter(|spec| REGISTERS.contains(&spec.kind.as_str()))
+}
+
+/// Whether a register was asked about a subject, whatever came of it.
+fn was_asked(state: &State, tool: &str, subject: &Subject) -> bool {
+    let mut all = state.evidence.values();
+    all.any(|evidence| is_about(evidence, tool, subject))
+}
+
+fn is_about(evidence: &Evidence, tool: &str, subject: &Subject) -> bool {
     let mut values = evidence.arguments.values();
-    evidence.tool == spec.name && values.any(|value| value.as_str() == Some(&subject.value))
+    evidence.tool == tool && values.any(|value| value.as_str() == Some(&subject.value))
 }
 
 fn of_logs(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<ToolCall> {
@@ -109,13 +128,8 @@ fn push(state: &State, calls: &mut Vec<ToolCall>, call: ToolCall) {
 
 /// What keeps the registers from being whole about the required subjects, in half a sentence; none where all answered.
 pub(super) fn problem(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Option<String> {
-    let registers = || {
-        tools
-            .iter()
-            .filter(|spec| REGISTERS.contains(&spec.kind.as_str()))
-    };
     let mut problems = ledger.rows_of_required().flat_map(|(subject, _)| {
-        registers()
+        registers(tools)
             .filter(|spec| log::argument(spec, subject).is_some())
             .filter_map(|spec| register_problem(state, spec, subject))
     });
@@ -127,7 +141,7 @@ fn register_problem(state: &State, spec: &ToolSpec, subject: &Subject) -> Option
     let mut answers = state
         .evidence
         .values()
-        .filter(|evidence| is_about(evidence, spec, subject));
+        .filter(|evidence| is_about(evidence, name, subject));
     let Some(answer) = answers.next() else {
         return Some(format!("{name} was not asked about {value}"));
     };

@@ -1,0 +1,93 @@
+//! `nightshift registers`: which row of which register covers what an alert is about, without triage.
+
+use std::sync::Arc;
+
+use nightshift_alert::Alert;
+use nightshift_engine::{CallContext, Exoneration, LedgerRow, Toolbox, ledger, register_calls};
+
+use super::input;
+use super::table::lines;
+use crate::args::{Json, Registers};
+use crate::config::Loaded;
+use crate::exit::Exit;
+use crate::output::{plain, print, print_json, say};
+use crate::wiring::App;
+
+pub(super) async fn run(loaded: &Loaded, command: &Registers) -> Result<(), Exit> {
+    match command {
+        Registers::Explain { file, json } => {
+            let app = App::build(loaded).await?;
+            explain(&app, file, *json).await
+        }
+    }
+}
+
+async fn explain(app: &App, file: &str, json: Json) -> Result<(), Exit> {
+    let batch = nightshift_alert::read(&input::read(file)?, &app.read_options())
+        .map_err(|error| Exit::usage(format!("{file}: {error}")))?;
+    if batch.alerts.is_empty() {
+        return Err(Exit::usage(format!("{file}: no alert in it")));
+    }
+    for alert in batch.alerts {
+        let rows = rows(app, Arc::new(alert)).await?;
+        if json.json {
+            print_json(&rows)?;
+        } else {
+            show(&rows)?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks every register about every subject that must be covered.
+async fn rows(app: &App, alert: Arc<Alert>) -> Result<Vec<LedgerRow>, Exit> {
+    let context = CallContext {
+        case_id: String::new(),
+        alert: Arc::clone(&alert),
+        now: app.clock.now(),
+    };
+    let mut records: Vec<Exoneration> = Vec::new();
+    for call in register_calls(&alert, &app.tools.specs()) {
+        match app.tools.call(&call, &context).await {
+            Ok(output) => records.extend(output.exonerations),
+            Err(error) => say(&format!("{}: {error}", call.tool)),
+        }
+    }
+    Ok(ledger(&records, &alert))
+}
+
+fn show(rows: &[LedgerRow]) -> Result<(), Exit> {
+    let required = rows.iter().filter(|row| row.required);
+    let told: Vec<[String; 3]> = required
+        .map(|row| {
+            let record = row.covered_by.as_ref().map(|record| {
+                let until = record.until.map_or_else(String::new, |until| {
+                    format!(", until {}", until.format("%F %R UTC"))
+                });
+                format!(
+                    "{} {}{until}",
+                    record.kind.replace('_', " "),
+                    record.reference
+                )
+            });
+            let missing = row.missing.as_deref().unwrap_or_default();
+            [
+                row.subject_type.clone(),
+                plain(&row.subject, 80).to_string(),
+                plain(
+                    &record.unwrap_or_else(|| format!("nothing. {missing}")),
+                    400,
+                )
+                .to_string(),
+            ]
+        })
+        .collect();
+    print(&lines(["Type", "Subject", "Covered by"], &told))?;
+    let is_covered = rows
+        .iter()
+        .all(|row| !row.required || row.covered_by.is_some());
+    print(match is_covered {
+        true => "All of it is covered; triage also asks the audit logs.",
+        false => "Not all of it is covered: no verdict is benign.",
+    })
+}
