@@ -250,7 +250,7 @@ fn x06_deed_that_only_a_search_by_principal_shows_is_found() {
     let missing = world.missing(&ocsf(json!([user("ci-inventory")]))).unwrap();
     assert!(missing.contains(&format!("ip {STRANGER}")), "{missing:?}");
     assert!(
-        missing.contains(&"call StopLogging".to_owned()),
+        missing.contains(&"call iam:StopLogging".to_owned()),
         "{missing:?}"
     );
     assert!(!world.is_cleared(&discovery()));

@@ -4,10 +4,12 @@
 //! analyst can make one: the answers of the port have no place for it.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
 use chrono::{DateTime, Utc};
 use globset::{Glob, GlobMatcher};
+use ipnet::IpNet;
 use nightshift_alert::IndicatorKind;
 use serde::{Deserialize, Serialize};
 
@@ -146,6 +148,62 @@ impl Listed {
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }
+
+    /// Whether it lists a value: as it is, by a network, by a name with `*`, or by `any`.
+    #[must_use]
+    pub fn lists(&self, value: &str) -> bool {
+        let address: Option<IpAddr> = value.parse().ok();
+        let is_meant = |entry: &String| {
+            let network = entry.parse::<IpNet>().ok();
+            let network = network.or_else(|| entry.parse::<IpAddr>().ok().map(IpNet::from));
+            match (network, address) {
+                (Some(network), Some(address)) => network.contains(&address.to_canonical()),
+                (Some(_), None) => false,
+                (None, _) => is_name(entry, value),
+            }
+        };
+        match self {
+            Self::None => false,
+            Self::Any => true,
+            Self::These(entries) => entries.iter().any(is_meant),
+        }
+    }
+
+    /// Whether it lists a call, as `s3:PutObject`; a keeper may leave its service away.
+    #[must_use]
+    pub fn lists_call(&self, call: &str) -> bool {
+        let name = call.rsplit_once(':').map_or(call, |(_, name)| name);
+        let is_meant = |entry: &String| match entry.contains(':') {
+            true => is_name(entry, call),
+            false => is_name(entry, name),
+        };
+        match self {
+            Self::None => false,
+            Self::Any => true,
+            Self::These(entries) => entries.iter().any(is_meant),
+        }
+    }
+}
+
+/// Whether a value is what an entry names; `*` stands for any characters but `/`. In paths case matters.
+fn is_name(entry: &str, value: &str) -> bool {
+    let same = |left: &str, right: &str| match entry.contains('/') {
+        true => left == right,
+        false => left.eq_ignore_ascii_case(right),
+    };
+    let Some((front, rest)) = entry.split_once('*') else {
+        return same(entry, value);
+    };
+    let Some((head, tail)) = value.split_at_checked(front.len()) else {
+        return false;
+    };
+    let until = tail.find('/').unwrap_or(tail.len());
+    let mut ends = tail.char_indices().map(|(at, _)| at).chain([tail.len()]);
+    same(front, head)
+        && ends.any(|end| {
+            let behind = tail.get(end..).unwrap_or_default();
+            end <= until && is_name(rest, behind)
+        })
 }
 
 /// Why an exoneration does not count for this alert.

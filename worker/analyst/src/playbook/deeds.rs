@@ -110,7 +110,7 @@ fn is_reading(action: &str) -> bool {
     READING.iter().any(|verb| name.starts_with(verb))
 }
 
-/// `entries | unexplained(kinds)`: the rows that no record of these kinds speaks of. One does that is about a row's address,
+/// `entries | unexplained(kinds)`: the rows that no record speaks of, of these kinds or one that lists the call. One does that is about a row's address,
 /// key, caller or resource, and holds at its time; where the answer was cut, one that also speaks of what it left out.
 fn unexplained(state: &State<'_, '_>, list: Value, kinds: &Value) -> Result<Vec<Value>, Error> {
     let kinds = words(Some(kinds))?.unwrap_or_default();
@@ -124,7 +124,15 @@ fn unexplained(state: &State<'_, '_>, list: Value, kinds: &Value) -> Result<Vec<
                     && row.is_about(record, account)
                     && speaks_of_hidden(record, &entry)
             };
-            if !of_kinds(facts, &kinds).any(speaks) {
+            let action = row.text("action").unwrap_or_default();
+            let service = row.text("service");
+            let service = service
+                .as_deref()
+                .and_then(|service| service.split('.').next());
+            let call = service.map_or_else(|| action.clone(), |of| format!("{of}:{action}"));
+            let expects = |record: &&Exoneration| record.extent.calls.lists_call(&call);
+            let mut expecting = facts.exonerations.iter().filter(expects);
+            if !of_kinds(facts, &kinds).any(speaks) && !expecting.any(speaks) {
                 found.push(entry);
             }
         }

@@ -3,10 +3,7 @@
 //! A record covers its own subject, and what its other columns name, and nothing else. Records are those that register
 //! tools and `benign_when` rules gave in this case, each about the very value that was asked for.
 
-use std::net::IpAddr;
-
 use chrono::{DateTime, TimeDelta, Utc};
-use ipnet::IpNet;
 use nightshift_alert::{Alert, IndicatorKind, Provider, Role};
 
 use super::ledger::{Kind, Subject};
@@ -19,16 +16,17 @@ const WITH_SLACK: [&str; 2] = ["change", "authorised_scanner"];
 /// How much time may lie between two windows that adjoin.
 const ADJOINING: TimeDelta = TimeDelta::seconds(1);
 /// Finding types that are about the address itself, where `any` network says nothing.
-const ABOUT_ADDRESS: [&str; 9] = [
+const ABOUT_ADDRESS: [&str; 10] = [
     "*CredentialExfiltration*",
-    "*MaliciousIPCaller*",
-    "*TorIPCaller*",
-    "*ConsoleLogin*",
-    "*Impossible?Travel*",
-    "*ImpossibleTravel*",
-    "*Atypical?Travel*",
+    "*IPCaller*",
+    "*Login*",
+    "*Logon*",
+    "*Sign?in*",
+    "*Signin*",
+    "*Travel*",
     "*Improbable*Location*",
-    "*Anonymizing Proxy*",
+    "*Anonym*Proxy*",
+    "* Tor*",
 ];
 
 /// The records of a case, and what is known of addresses.
@@ -105,9 +103,9 @@ impl<'a> Records<'a> {
     /// lasts only where the record lists it.
     fn by_holder(&self, key: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
         let is_temporary = key.value.starts_with("ASIA");
-        let lists = |record: &Exoneration| is_temporary || lists(&record.extent.keys, &key.value);
+        let lists = |record: &Exoneration| is_temporary || record.extent.keys.lists(&key.value);
         let holders = self.callers(key, subjects, |caller| caller.access_key.as_deref())?;
-        self.all_of(&holders, lists)
+        self.all_of(&holders, subjects, lists)
     }
 
     /// An address is that of the call whose principal the platform wrote beside it.
@@ -118,10 +116,10 @@ impl<'a> Records<'a> {
                 .any(|glob| type_matches(glob, &self.alert.kind));
         let lists = |record: &Exoneration| match &record.extent.networks {
             Listed::Any => any_counts,
-            networks => lists(networks, &address.value),
+            networks => networks.lists(&address.value),
         };
         let callers = self.callers(address, subjects, |caller| caller.address.as_deref())?;
-        self.all_of(&callers, lists)
+        self.all_of(&callers, subjects, lists)
     }
 
     /// The principals that the platform wrote beside a value; none where it wrote it without one.
@@ -176,12 +174,23 @@ impl<'a> Records<'a> {
     fn all_of(
         &self,
         subjects: &[&Subject],
+        all: &[Subject],
         lists: impl Fn(&Exoneration) -> bool,
     ) -> Option<Covering<'a>> {
         let mut covering = Vec::new();
         for subject in subjects {
             let about = |record: &Exoneration| self.is_about(record, subject) && lists(record);
-            covering.extend(self.in_force(about)?);
+            // A person behind a borrowed identity calls with its key, from its networks.
+            let behind = |record: &Exoneration| {
+                let Listed::These(_) = record.extent.persons else {
+                    return false;
+                };
+                let mut principals = all.iter().filter(|one| one.is_principal());
+                record.extent.persons.lists(&subject.value)
+                    && lists(record)
+                    && principals.any(|one| self.is_about(record, one))
+            };
+            covering.extend(self.in_force(about).or_else(|| self.in_force(behind))?);
         }
         Some(covering)
     }
@@ -197,7 +206,7 @@ impl<'a> Records<'a> {
         let any_counts = !subject.is_principal();
         let listed = |record: &Exoneration| match column(record) {
             Listed::Any => any_counts,
-            column => lists(column, &subject.value),
+            column => column.lists(&subject.value),
         };
         let others = subjects.iter().filter(|one| {
             (one.role == Role::Actor || one.role == Role::Target && one.is_resource())
@@ -217,7 +226,8 @@ impl<'a> Records<'a> {
             .filter(|one| one.role == Role::Actor && one.value == caller);
         let expects = |record: &Exoneration| {
             let is_done_then = WITH_SLACK.contains(&record.kind.as_str());
-            (is_done_then || lists(&record.extent.calls, &call.value)) && holds_at(record, call.at)
+            (is_done_then || record.extent.calls.lists_call(&call.value))
+                && holds_at(record, call.at)
         };
         let mut found = callers
             .map(|caller| self.in_force(|record| self.is_about(record, caller) && expects(record)));
@@ -305,10 +315,11 @@ impl<'a> Records<'a> {
         let is_in = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| {
                 found.is_some_and(|found| {
+                    // A zone of Google's is its region and a letter.
                     found.eq_ignore_ascii_case(wanted)
                         || found
                             .strip_prefix(wanted)
-                            .is_some_and(|zone| zone.starts_with('-'))
+                            .is_some_and(|zone| zone.starts_with('-') && zone.len() == 2)
                 })
             })
         };
@@ -380,23 +391,4 @@ fn slack(record: &Exoneration) -> TimeDelta {
 /// Whether a record names this very value, as this kind.
 fn is_named(record: &Exoneration, subject: &Subject) -> bool {
     subject.is(record.subject_type) && record.subject == subject.value
-}
-
-/// Whether a column lists a value: as it is, by a network, by a name with `*`, or by `any`.
-fn lists(column: &Listed, value: &str) -> bool {
-    let address: Option<IpAddr> = value.parse().ok();
-    let is_meant = |entry: &String| {
-        let network = entry.parse::<IpNet>().ok();
-        let network = network.or_else(|| entry.parse::<IpAddr>().ok().map(IpNet::from));
-        match (network, address) {
-            (Some(network), Some(address)) => network.contains(&address.to_canonical()),
-            (Some(_), None) => false,
-            (None, _) => type_matches(entry, value),
-        }
-    };
-    match column {
-        Listed::None => false,
-        Listed::Any => true,
-        Listed::These(entries) => entries.iter().any(is_meant),
-    }
 }

@@ -8,9 +8,8 @@ use nightshift_alert::{Alert, Class, Direction, Indicator, IndicatorKind, Role, 
 
 use crate::type_matches;
 
-/// Kinds of what runs, stores or serves, the most specific first: where an alert names no actor, the first kind that it
-/// names stands as the actor.
-const RESOURCES: [IndicatorKind; 11] = [
+/// Kinds of what runs, stores, serves or may act: where an alert names no actor, all that it names of these stand as the actor.
+const RESOURCES: [IndicatorKind; 8] = [
     IndicatorKind::Container,
     IndicatorKind::Instance,
     IndicatorKind::Function,
@@ -19,6 +18,9 @@ const RESOURCES: [IndicatorKind; 11] = [
     IndicatorKind::AccessKey,
     IndicatorKind::Principal,
     IndicatorKind::Email,
+];
+/// Other names of these, and what they stand in: they stand as the actor where none of these is named, the first kind that is.
+const OTHERS: [IndicatorKind; 3] = [
     IndicatorKind::Arn,
     IndicatorKind::Cluster,
     IndicatorKind::Ip,
@@ -38,15 +40,9 @@ const ABOUT_CODE: [&str; 4] = [
     "*/Container Threat*",
 ];
 
-/// Names that stand for nobody: who calls without credentials is told by the address alone.
-/// <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#anonymous-requests>,
-/// <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-user-identity.html>.
-const NOBODY: [&str; 4] = [
-    "system:anonymous",
-    "system:unauthenticated",
-    "anonymous",
-    "ANONYMOUS_PRINCIPAL",
-];
+/// Names that stand for nobody: who calls without credentials is told by the address alone. No user of IAM can be called so.
+/// <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#anonymous-requests>
+const NOBODY: [&str; 2] = ["system:anonymous", "system:unauthenticated"];
 
 /// Services of the clouds, which call for somebody who is named beside them: the platform writes their names where an address
 /// would stand, and nobody else has a host directly below these. <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-record-contents.html>
@@ -106,7 +102,13 @@ pub(crate) struct Subject {
 impl Subject {
     /// The subject of an indicator.
     pub(super) fn of(alert: &Alert, one: &Indicator, required: bool) -> Self {
-        let own = own_account(one);
+        // A bare id may be that of a resource whose ARN tells another account.
+        let of_resource = || {
+            let mut resources = alert.resources.iter();
+            let named = resources.find(|resource| resource.short_id() == one.value)?;
+            account_in(&named.id)
+        };
+        let own = account_in(&one.value).or_else(of_resource);
         let is_local = match one.kind {
             IndicatorKind::Ip => !one.value.parse().is_ok_and(is_public),
             IndicatorKind::Domain
@@ -166,13 +168,12 @@ impl Subject {
 
     /// Whether it is what runs, stores or serves.
     pub(super) fn is_resource(&self) -> bool {
-        matches!(self.kind, Kind::Value(kind) if RESOURCES.contains(&kind))
+        matches!(self.kind, Kind::Value(kind) if RESOURCES.contains(&kind) || OTHERS.contains(&kind))
     }
 }
 
 /// The account in a value: of an ARN, of a project's service account, of a full resource name.
-fn own_account(one: &Indicator) -> Option<&str> {
-    let value = one.value.as_str();
+fn account_in(value: &str) -> Option<&str> {
     if value.starts_with("arn:") {
         return value
             .split(':')
@@ -222,8 +223,8 @@ struct Required {
     has_address: bool,
     /// It names a principal.
     has_principal: bool,
-    /// The kind of resource that stands as the actor, where it names nobody.
-    stand_in: Option<IndicatorKind>,
+    /// The kinds that stand as the actor, where it names nobody.
+    stand_ins: Vec<IndicatorKind>,
     /// What is contacted counts too.
     far_ends: bool,
     /// It is about code that ran.
@@ -246,7 +247,7 @@ impl Required {
             has_actor,
             has_address: has(IndicatorKind::Ip, Role::Actor),
             has_principal: has(IndicatorKind::Principal, Role::Actor),
-            stand_in: RESOURCES.into_iter().find(|kind| has(*kind, Role::Target)),
+            stand_ins: stand_ins(|kind| has(kind, Role::Target)),
             far_ends: !has_actor || alert.direction == Some(Direction::Outbound),
             code: is_threat
                 && (names_code
@@ -260,10 +261,7 @@ impl Required {
     fn is_nobody(&self, one: &Indicator) -> bool {
         match one.kind {
             IndicatorKind::Principal => self.has_address && NOBODY.contains(&one.value.as_str()),
-            IndicatorKind::Domain => {
-                let parent = one.value.split_once('.').map(|(_, parent)| parent);
-                self.has_principal && parent.is_some_and(|parent| SERVICES.contains(&parent))
-            }
+            IndicatorKind::Domain => self.has_principal && is_service(&one.value),
             _ => false,
         }
     }
@@ -272,9 +270,28 @@ impl Required {
         match one.role {
             Role::Actor => !self.is_nobody(one),
             _ if self.code && CODE.contains(&one.kind) => true,
-            Role::Target => !self.has_actor && self.stand_in == Some(one.kind),
+            Role::Target => !self.has_actor && self.stand_ins.contains(&one.kind),
             Role::Remote => self.far_ends,
             Role::Related => false,
         }
     }
+}
+
+fn stand_ins(has: impl Fn(IndicatorKind) -> bool) -> Vec<IndicatorKind> {
+    let named: Vec<IndicatorKind> = RESOURCES.into_iter().filter(|kind| has(*kind)).collect();
+    if named.is_empty() {
+        OTHERS
+            .into_iter()
+            .find(|kind| has(*kind))
+            .into_iter()
+            .collect()
+    } else {
+        named
+    }
+}
+
+/// Whether a host is a service of a cloud, which calls for whoever is named beside it.
+pub(super) fn is_service(host: &str) -> bool {
+    let parent = host.split_once('.').map(|(_, parent)| parent);
+    parent.is_some_and(|parent| SERVICES.contains(&parent))
 }

@@ -4,12 +4,13 @@
 //! repeats, the log holds the time of the alert, and it holds the alert's own call.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::{Alert, DetailKind, IndicatorKind, Provider, Role, is_public};
 use serde_json::{Map, Value};
 
-use super::ledger::{Kind, Subject};
+use super::ledger::{self, Kind, Subject};
 use crate::catalogue::resource;
 use crate::{ArgumentKind, Evidence, Searched, State, ToolCall, ToolSpec, Trust, type_matches};
 
@@ -19,6 +20,20 @@ const AROUND: TimeDelta = TimeDelta::hours(1);
 const LONGEST: TimeDelta = TimeDelta::days(7);
 /// How far the clocks of a log and of a feed may differ.
 const CLOCKS: TimeDelta = TimeDelta::minutes(10);
+/// Calls that the platform marks as reading and that hand out credentials.
+/// <https://docs.aws.amazon.com/STS/latest/APIReference/API_Operations.html>
+const GIVE_CREDENTIALS: [&str; 3] = ["AssumeRole*", "GetFederationToken", "GetSessionToken"];
+/// How the names of methods begin that only read.
+const READING: [&str; 8] = [
+    "get",
+    "list",
+    "search",
+    "query",
+    "test",
+    "describe",
+    "batchget",
+    "aggregatedlist",
+];
 /// Most subjects that logs add to a ledger.
 const MOST_SHOWN: usize = 64;
 
@@ -249,8 +264,7 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
                 continue;
             }
             let at = row.get("at").and_then(moment);
-            let public = |source: &&str| source.parse().is_ok_and(is_public);
-            if let Some(source) = text("source_ip").filter(public)
+            if let Some(source) = text("source_ip").filter(|source| comes_from_outside(source))
                 && !known.contains(source)
             {
                 add(Kind::Value(IndicatorKind::Ip), source, who, None);
@@ -258,11 +272,16 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
             if let Some(key) = text("access_key").filter(|key| !known.contains(key)) {
                 add(Kind::Value(IndicatorKind::AccessKey), key, who, None);
             }
-            let changes = row.get("read_only").and_then(Value::as_bool) == Some(false);
-            if let Some(action) =
-                text("action").filter(|action| changes && !is_own_call(alert, action))
+            let marked = row.get("read_only").and_then(Value::as_bool);
+            let changes = |action: &&str| {
+                !marked.unwrap_or_else(|| reads_by_name(action)) || gives_credentials(action)
+            };
+            if let Some(action) = text("action").filter(changes)
+                && !is_own_call(alert, action)
             {
-                add(Kind::Call, action, who, at);
+                let service = text("service").and_then(|service| service.split('.').next());
+                let call = service.map_or_else(|| action.to_owned(), |of| format!("{of}:{action}"));
+                add(Kind::Call, &call, who, at);
             }
         }
     }
@@ -303,6 +322,27 @@ fn has_failed(row: &Value) -> bool {
             .get("outcome")
             .and_then(Value::as_str)
             .is_some_and(|outcome| outcome != "success")
+}
+
+/// Whether a source is an address of the internet, or nothing that is known to be within: what cannot be read may be anywhere.
+fn comes_from_outside(source: &str) -> bool {
+    match source.parse::<IpAddr>() {
+        Ok(address) => is_public(address),
+        Err(_) => source != "AWS Internal" && !ledger::is_service(source),
+    }
+}
+
+/// Whether a call reads, where the platform does not mark it: Cloud Audit Logs have names of methods alone.
+fn reads_by_name(action: &str) -> bool {
+    let name = action.rsplit('.').next().unwrap_or(action);
+    let name = name.to_ascii_lowercase();
+    READING.iter().any(|verb| name.starts_with(verb))
+}
+
+/// Whether a call hands out the credentials of somebody else, who is then another caller in the log.
+fn gives_credentials(action: &str) -> bool {
+    let mut calls = GIVE_CREDENTIALS.iter();
+    calls.any(|glob| type_matches(glob, action))
 }
 
 /// Whether a call is what the alert itself is about.

@@ -10,12 +10,13 @@ use super::ledger::{self, Subject};
 use super::{Ledger, log};
 use crate::{Evidence, State, ToolCall, ToolSpec};
 
-/// Kinds of tools whose rows cover subjects.
-const REGISTERS: [&str; 4] = [
+/// Kinds of tools whose rows cover subjects, and the lists that say which networks `any` does not mean.
+const REGISTERS: [&str; 5] = [
     "asset_lookup",
     "identity_lookup",
     "change_lookup",
     "authorised_scanners",
+    "watchlist",
 ];
 /// Most look-ups that a case makes for its ledger.
 const MOST: usize = 256;

@@ -363,3 +363,78 @@ fn what_is_missing_is_told_with_the_row_that_would_cover_it() {
     let lines = Ledger::new(&alert, records, None).would_decide();
     insta::assert_snapshot!(lines.join("\n"), @"Whether this was allowed: ci-inventory; ASIAEXAMPLE00000001; 198.51.100.23. If it was, a row in the register of identities: subject=ci-inventory, account=444455556666, networks=198.51.100.23, expected_findings=Discovery:IAMUser/AnomalousBehavior, approved_by=…, valid_until=…");
 }
+
+#[test]
+fn resources_of_several_kinds_all_stand_as_the_actor() {
+    let mut two = contact();
+    two.indicators.pop();
+    add(&mut two, IndicatorKind::Principal, "mallory", Role::Target);
+    add(
+        &mut two,
+        IndicatorKind::Arn,
+        "arn:aws:ec2:eu-west-1:444455556666:instance/i-1",
+        Role::Target,
+    );
+    assert_eq!(missing(&two, &[machine()]), ["principal mallory"]);
+}
+
+#[test]
+fn only_a_name_that_no_user_can_have_is_nobody() {
+    for (name, is_somebody) in [("anonymous", true), ("system:anonymous", false)] {
+        let scanned = alert(&[
+            (IndicatorKind::Ip, OURS, Role::Actor),
+            (IndicatorKind::Principal, name, Role::Actor),
+        ]);
+        let scanner = record(IndicatorKind::Ip, OURS);
+        assert_ne!(clears(&[scanner], &scanned), is_somebody, "{name}");
+    }
+}
+
+#[test]
+fn columns_list_names_calls_and_paths() {
+    for (entry, value, lists) in [
+        ("xmrig", "XMRig", true),
+        ("/opt/*", "/opt/backup", true),
+        ("/opt/*", "/opt/../tmp/backup", false),
+        ("/OPT/backup", "/opt/backup", false),
+        ("*.example.com", "pool.example.com", true),
+        ("a*b*c", "axxbyyc", true),
+        ("a*b", "a/b", false),
+        ("198.51.100.0/24", "198.51.100.23", true),
+        ("?", "x", false),
+    ] {
+        assert_eq!(these(&[entry]).lists(value), lists, "{entry} {value}");
+    }
+    for (entry, call, lists) in [
+        ("PutObject", "s3:PutObject", true),
+        ("s3:Put*", "s3:PutObject", true),
+        ("cognito-idp:CreateUser", "iam:CreateUser", false),
+        ("PutObject", "PutObject", true),
+    ] {
+        assert_eq!(these(&[entry]).lists_call(call), lists, "{entry} {call}");
+    }
+}
+
+#[test]
+fn person_behind_a_role_calls_with_its_key_from_its_network() {
+    let mut borrowed = call();
+    let ana = "ana@shop.example";
+    add(&mut borrowed, IndicatorKind::Principal, ana, Role::Actor);
+    let mut twice = borrowed.callers[0].clone();
+    twice.principal = Some(ana.to_owned());
+    borrowed.callers.push(twice);
+    assert!(!clears(&[role()], &borrowed));
+    let mut named = role();
+    named.extent.persons = these(&[ana]);
+    assert!(clears(&[named], &borrowed));
+}
+
+#[test]
+fn x03_resource_is_of_the_account_that_its_arn_tells() {
+    let mut foreign = contact();
+    foreign.indicators.pop();
+    foreign.resources[0].id = "arn:aws:ec2:eu-west-1:111122223333:instance/i-1".to_owned();
+    assert!(!clears(&[machine()], &foreign));
+    foreign.resources[0].id = format!("arn:aws:ec2:eu-west-1:{ACCOUNT}:instance/i-1");
+    assert!(clears(&[machine()], &foreign));
+}

@@ -49,6 +49,12 @@ const NOT_YET: &[&str] = &[
     "requested",
     "unapproved",
     "not",
+    "tbc",
+    "declined",
+    "denied",
+    "refused",
+    "rejected",
+    "expired",
 ];
 
 /// Whether an approver is none.
