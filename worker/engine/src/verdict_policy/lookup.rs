@@ -3,7 +3,7 @@
 //! First every register is asked about every required subject, then, where all of them are covered, the audit logs about
 //! every caller: an alert that nothing can clear costs no search.
 
-use nightshift_alert::{Alert, Role};
+use nightshift_alert::{Alert, IndicatorKind, Role};
 use serde_json::Map;
 
 use super::ledger::{self, Subject};
@@ -78,7 +78,7 @@ pub fn register_calls(alert: &Alert, tools: &[ToolSpec]) -> Vec<ToolCall> {
 
 /// The questions to the registers that take a subject.
 fn questions(tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> {
-    registers(tools)
+    registers(tools, subject)
         .filter_map(|spec| {
             let argument = log::argument(spec, subject)?;
             let mut arguments = Map::new();
@@ -88,10 +88,12 @@ fn questions(tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> {
         .collect()
 }
 
-fn registers(tools: &[ToolSpec]) -> impl Iterator<Item = &ToolSpec> {
-    tools
-        .iter()
-        .filter(|spec| REGISTERS.contains(&spec.kind.as_str()))
+/// The registers that a subject is looked up in; watch lists say something of addresses alone.
+fn registers<'a>(tools: &'a [ToolSpec], subject: &Subject) -> impl Iterator<Item = &'a ToolSpec> {
+    let is_address = subject.is(IndicatorKind::Ip);
+    tools.iter().filter(move |spec| {
+        REGISTERS.contains(&spec.kind.as_str()) && (is_address || spec.kind != "watchlist")
+    })
 }
 
 /// Whether a register was asked about a subject, whatever came of it.
@@ -130,7 +132,7 @@ fn push(state: &State, calls: &mut Vec<ToolCall>, call: ToolCall) {
 /// What keeps the registers from being whole about the required subjects, in half a sentence; none where all answered.
 pub(super) fn problem(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Option<String> {
     let mut problems = ledger.rows_of_required().flat_map(|(subject, _)| {
-        registers(tools)
+        registers(tools, subject)
             .filter(|spec| log::argument(spec, subject).is_some())
             .filter_map(|spec| register_problem(state, spec, subject))
     });
