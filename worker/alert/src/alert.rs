@@ -68,16 +68,16 @@ pub struct Alert {
     /// machine. Sorted; a text never adds one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
-    /// Who called with which key from where, as the platform wrote them together. Sorted.
+    /// Tells who called with which key from where, as the platform wrote them together. Sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<Caller>,
-    /// Who opened the connection, where the product tells.
+    /// Tells who opened the connection, where the product does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
     /// JSON pointers of fields that say who acted and cannot be read as a value. Sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
-    /// Whether a limit dropped values that say who acted, or what it was done to.
+    /// Tells that a limit dropped values that say who acted, or what it was done to.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unseen: bool,
     /// What else the product told in fields of their own: ports, networks, threat lists, command lines. Sorted.

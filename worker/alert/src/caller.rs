@@ -1,4 +1,4 @@
-//! Who called with which key from which address, where the platform wrote them beside each other.
+//! Tells who called with which key from which address, where the platform wrote them beside each other.
 //!
 //! Indicators tell each value alone. A record about a principal covers its temporary key and its address only where the
 //! platform says that they belong to the same call.

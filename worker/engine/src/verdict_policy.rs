@@ -323,7 +323,14 @@ impl<'a> Ledger<'a> {
             })
             .collect();
         rows.sort_by_key(|row| !row.required);
-        rows
+        // The same call at several times is told once.
+        let mut told: Vec<LedgerRow> = Vec::new();
+        for row in rows {
+            if !told.contains(&row) {
+                told.push(row);
+            }
+        }
+        told
     }
 }
 
@@ -351,15 +358,11 @@ impl<'a> Row<'a> {
 
     fn add(&mut self, other: Self) {
         self.is_alone &= other.is_alone;
-        self.asked.extend(other.asked);
-        for subject in other.subjects {
-            if !self.subjects.contains(&subject) {
-                self.subjects.push(subject);
-            }
-        }
+        extend(&mut self.asked, other.asked);
+        extend(&mut self.subjects, other.subjects);
         for (column, values) in other.columns {
             match self.columns.iter_mut().find(|(known, _)| *known == column) {
-                Some((_, known)) => known.extend(values),
+                Some((_, known)) => extend(known, values),
                 None => self.columns.push((column, values)),
             }
         }
@@ -379,6 +382,15 @@ impl<'a> Row<'a> {
             named(&self.asked),
             self.register
         )
+    }
+}
+
+/// Adds the values that are not there yet.
+fn extend<'a>(known: &mut Vec<&'a str>, more: Vec<&'a str>) {
+    for value in more {
+        if !known.contains(&value) {
+            known.push(value);
+        }
     }
 }
 

@@ -133,7 +133,8 @@ impl Subject {
         }
     }
 
-    fn without_value(kind: Kind, value: &str) -> Self {
+    /// A subject that no record can be about.
+    pub(super) fn without_value(kind: Kind, value: &str) -> Self {
         Self {
             kind,
             value: value.to_owned(),

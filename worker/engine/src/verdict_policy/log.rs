@@ -34,8 +34,8 @@ const READING: [&str; 8] = [
     "batchget",
     "aggregatedlist",
 ];
-/// Most subjects that logs add to a ledger.
-const MOST_SHOWN: usize = 64;
+/// Most subjects that logs add to a ledger; what is beyond them is unseen.
+const MOST_SHOWN: usize = 512;
 
 /// The audit logs among the tools that record what this subject does.
 pub(super) fn recording<'a>(
@@ -245,8 +245,14 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
             shown_with: Some(who.value.clone()),
             at,
         };
-        if !shown.contains(&subject) && shown.len() < MOST_SHOWN {
+        if shown.len() < MOST_SHOWN && !shown.contains(&subject) {
             shown.push(subject);
+            if shown.len() == MOST_SHOWN {
+                shown.push(Subject::without_value(
+                    Kind::Unseen,
+                    "what logs show beyond a limit",
+                ));
+            }
         }
     };
     for evidence in state.evidence.values() {
@@ -272,16 +278,10 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
             if let Some(key) = text("access_key").filter(|key| !known.contains(key)) {
                 add(Kind::Value(IndicatorKind::AccessKey), key, who, None);
             }
-            let marked = row.get("read_only").and_then(Value::as_bool);
-            let changes = |action: &&str| {
-                !marked.unwrap_or_else(|| reads_by_name(action)) || gives_credentials(action)
-            };
-            if let Some(action) = text("action").filter(changes)
+            if let Some(action) = text("action").filter(|action| changes(row, action))
                 && !is_own_call(alert, action)
             {
-                let service = text("service").and_then(|service| service.split('.').next());
-                let call = service.map_or_else(|| action.to_owned(), |of| format!("{of}:{action}"));
-                add(Kind::Call, &call, who, at);
+                add(Kind::Call, &with_service(action, text("service")), who, at);
             }
         }
     }
@@ -330,6 +330,18 @@ fn comes_from_outside(source: &str) -> bool {
         Ok(address) => is_public(address),
         Err(_) => source != "AWS Internal" && !ledger::is_service(source),
     }
+}
+
+/// A call as registers list it: `s3:PutObject`.
+fn with_service(action: &str, service: Option<&str>) -> String {
+    let service = service.and_then(|service| service.split('.').next());
+    service.map_or_else(|| action.to_owned(), |of| format!("{of}:{action}"))
+}
+
+/// Whether a call changes something, or hands out credentials.
+fn changes(row: &Value, action: &str) -> bool {
+    let marked = row.get("read_only").and_then(Value::as_bool);
+    !marked.unwrap_or_else(|| reads_by_name(action)) || gives_credentials(action)
 }
 
 /// Whether a call reads, where the platform does not mark it: Cloud Audit Logs have names of methods alone.

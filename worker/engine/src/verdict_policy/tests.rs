@@ -438,3 +438,39 @@ fn x03_resource_is_of_the_account_that_its_arn_tells() {
     foreign.resources[0].id = format!("arn:aws:ec2:eu-west-1:{ACCOUNT}:instance/i-1");
     assert!(clears(&[machine()], &foreign));
 }
+
+#[test]
+fn what_logs_show_beyond_a_limit_is_not_covered() {
+    let mut trail = crate::Evidence::clone(
+        fixture::opened_state()
+            .evidence_of(EvidenceId::ALERT)
+            .unwrap(),
+    );
+    trail.tool = "lookup".to_owned();
+    let row = |number: usize| {
+        let source = format!("198.51.{}.{}", number / 250, number % 250 + 1);
+        serde_json::json!({"principal": ROLE, "source_ip": source, "action": "ListUsers", "read_only": true})
+    };
+    let covers = |rows: usize| {
+        let mut opened = fixture::opened(crate::Limits::default());
+        opened.alert = std::sync::Arc::new(call());
+        let mut tools = fixture::tools();
+        tools[1].trust.push(crate::TrustedPath {
+            path: String::new(),
+            trust: crate::Trust::Platform,
+        });
+        opened.tools = tools.into();
+        let mut state = fixture::opened_state();
+        state.opened = Some(std::sync::Arc::new(opened));
+        let mut anywhere = role();
+        anywhere.extent.networks = Listed::Any;
+        state.exonerations = vec![anywhere];
+        let mut trail = trail.clone();
+        trail.id = EvidenceId(2);
+        trail.body = serde_json::json!({"rows": (0..rows).map(row).collect::<Vec<_>>()}).into();
+        state.evidence.insert(trail.id, std::sync::Arc::new(trail));
+        Ledger::of(&state).unwrap().is_covered()
+    };
+    assert!(covers(400));
+    assert!(!covers(600));
+}
