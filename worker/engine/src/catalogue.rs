@@ -16,8 +16,6 @@ mod object;
 mod scope;
 mod workload;
 
-pub(crate) use names::resource;
-
 /// What a text or a command may name beside the types of indicators.
 pub const PLACEHOLDERS: [&str; 18] = [
     "account",

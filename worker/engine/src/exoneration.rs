@@ -29,6 +29,9 @@ pub struct Exoneration {
     pub from: Option<DateTime<Utc>>,
     /// Until when it holds; open where none.
     pub until: Option<DateTime<Utc>>,
+    /// By how many minutes an event may lie outside these ends: clocks differ, and people round. At most [`MAX_SLACK_MINS`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub slack_mins: u8,
     /// Globs over finding types that it covers. None covers nothing.
     pub covers: Vec<String>,
     /// Who approved the record; empty where nobody did.
@@ -49,6 +52,14 @@ pub struct Exoneration {
     /// The evidence it stands in; the engine fills it in.
     #[serde(default)]
     pub evidence: Option<EvidenceId>,
+}
+
+/// The most minutes of slack that a record may have at its ends.
+pub const MAX_SLACK_MINS: u8 = 15;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(slack_mins: &u8) -> bool {
+    *slack_mins == 0
 }
 
 /// Where a record holds. What is empty holds anywhere, but for the account: an empty one holds only for subjects that have

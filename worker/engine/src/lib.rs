@@ -6,10 +6,12 @@
 mod again;
 mod allowance;
 mod arguments;
+pub mod audit_event;
 mod blank;
 mod catalogue;
 mod causes;
 mod checkup;
+mod cloud_name;
 mod command;
 mod conclude;
 mod conclusion;
@@ -30,6 +32,7 @@ mod port;
 mod question;
 mod quote;
 mod reach;
+mod register_row;
 mod searched;
 mod state;
 mod strategy;
@@ -38,6 +41,7 @@ mod trail;
 mod verdict_policy;
 mod verify;
 mod view;
+mod watch_list;
 
 #[cfg(test)]
 mod fixture;
@@ -56,7 +60,9 @@ pub use decide::decide;
 pub use driver::{DriveError, End, Ports, drive};
 pub use event::{AnalystKind, CommandId, Event, EventBody, JOURNAL_VERSION, Opened, Outcome};
 pub use evidence::{Evidence, EvidenceId, NoEvidenceId};
-pub use exoneration::{Exoneration, Extent, Listed, NotCleared, Scope, type_matches};
+pub use exoneration::{
+    Exoneration, Extent, Listed, MAX_SLACK_MINS, NotCleared, Scope, type_matches,
+};
 pub use finding::{Finding, FindingDraft, Quote, QuoteDraft, Stance};
 pub use fold::{apply, fold};
 pub use journal::{UnreadableEvent, read_event};

@@ -252,6 +252,15 @@ impl State {
         self.evidence.get(&id)
     }
 
+    /// The answers of a tool to calls that name a value, whatever came of them.
+    pub(crate) fn answers_about(&self, tool: &str, value: &str) -> impl Iterator<Item = &Evidence> {
+        let all = self.evidence.values().map(AsRef::as_ref);
+        all.filter(move |answer: &&Evidence| {
+            let mut asked = answer.arguments.values();
+            answer.tool == tool && asked.any(|asked| asked.as_str() == Some(value))
+        })
+    }
+
     /// Whether a value is known to the case: named by the alert or found by a parser in a result.
     #[must_use]
     pub fn knows(&self, kind: nightshift_alert::IndicatorKind, value: &str) -> bool {

@@ -5,27 +5,23 @@
 //! were not read whole; [`coverage`] decides which records cover a subject. An analyst has no part in any of it.
 
 mod coverage;
-mod ledger;
+pub(crate) mod ledger;
 pub(crate) mod log;
 pub(crate) mod lookup;
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, DetailKind, IndicatorKind, Role};
+use nightshift_alert::{Alert, IndicatorKind, Role};
 use serde::{Deserialize, Serialize};
 
-use crate::{EvidenceId, Exoneration, NotCleared, State};
+use crate::register_row::RegisterRow;
+use crate::{EvidenceId, Exoneration, NotCleared, State, Trust, watch_list};
 use coverage::{Covering, Records};
 use ledger::{Kind, Subject};
 
 /// Most lines about what is missing.
 const MOST_MISSING: usize = 6;
-/// The register of those who may scan.
-const SCANNERS: &str = "authorised scanners";
-/// Most values that a line names.
-const MOST_NAMED: usize = 3;
-/// What a watch list says of an address that nobody means well with.
-const BAD: [&str; 4] = ["malicious", "tor_exit", "mining_pool", "sinkhole"];
-
 /// One row of the ledger, as reports show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerRow {
@@ -35,6 +31,10 @@ pub struct LedgerRow {
     pub subject: String,
     /// What part it plays.
     pub role: Role,
+    /// Where it stands: evidence and JSON pointer, such as `E0:/indicators/2`.
+    pub place: String,
+    /// Who wrote it there.
+    pub trust: Trust,
     /// Whether a benign verdict requires it to be covered.
     pub required: bool,
     /// The record that covers it; of several that follow each other the last.
@@ -106,7 +106,7 @@ impl<'a> Ledger<'a> {
         let records = Records {
             alert,
             all: state.exonerations.iter().chain(near).collect(),
-            listed: listed(state, alert),
+            listed: watch_list::listed(state, alert),
         };
         Some(Self::new(alert, records, Some(state)))
     }
@@ -148,7 +148,7 @@ impl<'a> Ledger<'a> {
         used
     }
 
-    /// Whether it is covered, by a record among others that says that the detection is wrong, not just the activity allowed.
+    /// Whether it is covered, and a record says that the detection is wrong, not just the activity allowed.
     pub(crate) fn says_wrong(&self) -> bool {
         self.is_covered() && self.used().iter().any(|record| record.detection_wrong)
     }
@@ -212,14 +212,10 @@ impl<'a> Ledger<'a> {
     /// would cover it.
     pub(crate) fn would_decide(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        let mut rows: Vec<Row<'_>> = Vec::new();
+        let mut rows: Vec<RegisterRow<'_>> = Vec::new();
         for subject in self.uncovered() {
             if subject.is_value() && self.records.nearest(subject).is_none() {
-                let row = self.row_for(subject);
-                match rows.iter_mut().find(|known| known.takes(&row)) {
-                    Some(known) => known.add(row),
-                    None => rows.push(row),
-                }
+                RegisterRow::new(subject, &self.subjects).join(&mut rows);
                 continue;
             }
             let line = self.missing(subject);
@@ -252,55 +248,7 @@ impl<'a> Ledger<'a> {
             let kind = record.kind.replace('_', " ");
             return format!("{kind} {}, about {value}: {lacks}", record.reference);
         }
-        self.row_for(subject).question(&self.alert.kind)
-    }
-
-    /// The row that would cover a subject.
-    fn row_for<'s>(&'s self, subject: &'s Subject) -> Row<'s> {
-        let value = subject.value.as_str();
-        let acting = |is_meant: fn(&Subject) -> bool| {
-            let mut all = self.subjects.iter().filter(|one| is_meant(one));
-            all.next().map(|one| one.value.as_str())
-        };
-        let who = || {
-            let shown = subject.shown_with.as_deref();
-            shown.or_else(|| acting(|one| one.is_principal() && one.role == Role::Actor))
-        };
-        let machine = || acting(|one| one.is_resource() && one.role == Role::Target);
-        let (register, about, column) = match subject.kind {
-            Kind::Call => ("identities", who(), "calls"),
-            // A temporary key is covered with whoever holds it.
-            Kind::Value(IndicatorKind::AccessKey) if value.starts_with("ASIA") => {
-                ("identities", who(), "")
-            }
-            Kind::Value(IndicatorKind::AccessKey) => ("identities", who(), "keys"),
-            Kind::Value(IndicatorKind::Ip) if subject.role == Role::Actor => match who() {
-                Some(who) => ("identities", Some(who), "networks"),
-                None => (SCANNERS, None, ""),
-            },
-            Kind::Value(IndicatorKind::Principal | IndicatorKind::Email) => {
-                ("identities", None, "")
-            }
-            Kind::Value(IndicatorKind::Hash) => ("assets", machine(), "hashes"),
-            Kind::Value(IndicatorKind::Process | IndicatorKind::File | IndicatorKind::Image) => {
-                ("assets", machine(), "processes")
-            }
-            _ if subject.role == Role::Remote => ("assets", machine(), "targets"),
-            _ => ("assets", None, ""),
-        };
-        let needs_account = subject.is_local || about.is_some();
-        let columns = match about {
-            Some(_) if !column.is_empty() => vec![(column, vec![value])],
-            _ => Vec::new(),
-        };
-        Row {
-            register,
-            subjects: vec![about.unwrap_or(value)],
-            is_alone: about.is_none(),
-            columns,
-            account: subject.account.as_deref().filter(|_| needs_account),
-            asked: vec![value],
-        }
+        RegisterRow::new(subject, &self.subjects).question(&self.alert.kind)
     }
 
     /// The rows for reports, required ones first.
@@ -316,6 +264,8 @@ impl<'a> Ledger<'a> {
                     subject_type: subject.kind.as_str().to_owned(),
                     subject: subject.value.clone(),
                     role: subject.role,
+                    place: subject.place.clone(),
+                    trust: subject.trust,
                     required: subject.required,
                     covered_by: record.map(|record| CoveredBy::from(*record)),
                     missing: is_missing.then(|| self.missing(subject)),
@@ -323,84 +273,13 @@ impl<'a> Ledger<'a> {
             })
             .collect();
         rows.sort_by_key(|row| !row.required);
-        // The same call at several times is told once.
-        let mut told: Vec<LedgerRow> = Vec::new();
-        for row in rows {
-            if !told.contains(&row) {
-                told.push(row);
-            }
-        }
-        told
-    }
-}
-
-/// A row that would cover subjects.
-struct Row<'a> {
-    register: &'static str,
-    subjects: Vec<&'a str>,
-    /// Whether it covers nothing but its own subjects.
-    is_alone: bool,
-    /// What it lists beside them, by column.
-    columns: Vec<(&'static str, Vec<&'a str>)>,
-    account: Option<&'a str>,
-    /// What it is asked for.
-    asked: Vec<&'a str>,
-}
-
-impl<'a> Row<'a> {
-    /// Whether one row can do the work of both: it is about the same, or about more addresses of scanners.
-    fn takes(&self, other: &Self) -> bool {
-        let both_alone = self.is_alone && other.is_alone && self.register == SCANNERS;
-        self.register == other.register
-            && self.account == other.account
-            && (self.subjects == other.subjects || both_alone)
-    }
-
-    fn add(&mut self, other: Self) {
-        self.is_alone &= other.is_alone;
-        extend(&mut self.asked, other.asked);
-        extend(&mut self.subjects, other.subjects);
-        for (column, values) in other.columns {
-            match self.columns.iter_mut().find(|(known, _)| *known == column) {
-                Some((_, known)) => extend(known, values),
-                None => self.columns.push((column, values)),
-            }
-        }
-    }
-
-    /// The question that a keeper answers with it.
-    fn question(&self, kind: &str) -> String {
-        let mut cells = format!("subject={}", named(&self.subjects));
-        if let Some(account) = self.account {
-            cells = format!("{cells}, account={account}");
-        }
-        for (column, values) in &self.columns {
-            cells = format!("{cells}, {column}={}", named(values));
-        }
-        format!(
-            "Whether this was allowed: {}. If it was, a row in the register of {}: {cells}, expected_findings={kind}, approved_by=…, valid_until=…",
-            named(&self.asked),
-            self.register
-        )
-    }
-}
-
-/// Adds the values that are not there yet.
-fn extend<'a>(known: &mut Vec<&'a str>, more: Vec<&'a str>) {
-    for value in more {
-        if !known.contains(&value) {
-            known.push(value);
-        }
-    }
-}
-
-/// The first values of a list, as a cell holds them, and how many more there are.
-fn named(values: &[&str]) -> String {
-    let first = values.iter().take(MOST_NAMED).copied();
-    let first = first.collect::<Vec<_>>().join("; ");
-    match values.len().saturating_sub(MOST_NAMED) {
-        0 => first,
-        more => format!("{first} and {more} more"),
+        // The same call at several times is one row.
+        let mut seen = BTreeSet::new();
+        rows.retain(|row| {
+            let (kind, value) = (row.subject_type.clone(), row.subject.clone());
+            seen.insert((kind, value, row.role, row.missing.clone()))
+        });
+        rows
     }
 }
 
@@ -410,7 +289,7 @@ pub fn ledger(records: &[Exoneration], alert: &Alert) -> Vec<LedgerRow> {
     let records = Records {
         alert,
         all: records.iter().collect(),
-        listed: listed_by_feed(alert),
+        listed: watch_list::listed_by_feed(alert),
     };
     Ledger::new(alert, records, None).rows()
 }
@@ -421,7 +300,7 @@ pub fn clears(records: &[Exoneration], alert: &Alert) -> bool {
     let records = Records {
         alert,
         all: records.iter().collect(),
-        listed: listed_by_feed(alert),
+        listed: watch_list::listed_by_feed(alert),
     };
     Ledger::new(alert, records, None).is_covered()
 }
@@ -437,49 +316,9 @@ pub fn check(record: &Exoneration, alert: &Alert) -> Result<(), NotCleared> {
         all: vec![record],
         listed: Vec::new(),
     };
-    let mut own = Vec::new();
-    for one in alert
-        .indicators
-        .iter()
-        .filter(|one| one.role != Role::Related)
-    {
-        let subject = Subject::of(alert, one, true);
-        if records.names(record, &subject) {
-            own.push(subject);
-        }
-    }
+    let mut own = ledger::values(alert);
+    own.retain(|subject| subject.role != Role::Related && records.names(record, subject));
     records.check(record, &own)
-}
-
-/// Addresses that a watch list of the case, or the feed itself, calls malicious.
-fn listed(state: &State, alert: &Alert) -> Vec<String> {
-    let mut listed = listed_by_feed(alert);
-    for evidence in state.evidence.values() {
-        if evidence.kind != "watchlist" || evidence.error.is_some() {
-            continue;
-        }
-        let body = evidence.body.value();
-        let matches = body.get("matches").and_then(|rows| rows.as_array());
-        let meanings = matches
-            .into_iter()
-            .flatten()
-            .filter_map(|row| row.get("meaning")?.as_str());
-        if meanings.into_iter().any(|meaning| BAD.contains(&meaning)) {
-            let asked = evidence
-                .arguments
-                .values()
-                .filter_map(|value| value.as_str());
-            listed.extend(asked.map(str::to_owned));
-        }
-    }
-    listed
-}
-
-/// Addresses that the feed found on a list of threats.
-fn listed_by_feed(alert: &Alert) -> Vec<String> {
-    let lists = alert.details.iter();
-    let lists = lists.filter(|detail| detail.kind == DetailKind::ThreatList);
-    lists.filter_map(|detail| detail.about.clone()).collect()
 }
 
 #[cfg(test)]

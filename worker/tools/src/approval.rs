@@ -6,8 +6,10 @@
 
 mod doubts;
 mod extent;
+mod slack;
 
 pub(crate) use doubts::contradictions;
+pub use slack::SlackMins;
 
 use chrono::{DateTime, Utc};
 use ipnet::IpNet;
@@ -295,6 +297,7 @@ impl Approval {
                 subject: subject.value.clone(),
                 from: self.valid_from,
                 until: self.valid_until,
+                slack_mins: 0,
                 covers: self.expected_findings.clone(),
                 approved_by: approved_by.clone(),
                 reference: record.reference.to_owned(),

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::approval::{self, Approval, Fit, Form};
+use crate::approval::{self, Approval, Fit, Form, SlackMins};
 use crate::arguments::{self, Arguments, Subject};
 use crate::content::Content;
 use crate::pattern::Pattern;
@@ -38,6 +38,9 @@ pub struct Config {
     pub name: String,
     /// The register, as CSV or JSON.
     pub path: Content,
+    /// By how many minutes an event may lie outside the window of a row: 15 at most.
+    #[serde(default)]
+    pub slack_mins: SlackMins,
 }
 
 const FORM: Form = Form {
@@ -115,6 +118,7 @@ impl Scanner {
 pub(crate) struct AuthorisedScanners {
     spec: ToolSpec,
     register: Arc<Register<Scanner>>,
+    slack: SlackMins,
 }
 
 impl AuthorisedScanners {
@@ -140,6 +144,7 @@ impl AuthorisedScanners {
                 ],
             ),
             register: Arc::new(Register::new(config.path)),
+            slack: config.slack_mins,
         }
     }
 }
@@ -160,6 +165,7 @@ impl Tool for AuthorisedScanners {
         self.register
             .search(move |name, table| search(&subject, name, table, &alert))
             .await
+            .map(|output| self.slack.apply(output))
     }
 
     fn reports(&self) -> Vec<RegisterReport> {

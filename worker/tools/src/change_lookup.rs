@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::approval::{self, Approval, Fit, Form};
+use crate::approval::{self, Approval, Fit, Form, SlackMins};
 use crate::arguments::{self, Arguments, Subject};
 use crate::content::Content;
 use crate::moment::Range;
@@ -54,6 +54,9 @@ pub struct Config {
     pub name: String,
     /// The register, as CSV or JSON.
     pub path: Content,
+    /// By how many minutes an event may lie outside the window of a row: 15 at most.
+    #[serde(default)]
+    pub slack_mins: SlackMins,
 }
 
 const FORM: Form = Form {
@@ -254,6 +257,7 @@ fn acts_as(entry: &Pattern) -> &'static [IndicatorKind] {
 pub(crate) struct ChangeLookup {
     spec: ToolSpec,
     register: Arc<Register<Change>>,
+    slack: SlackMins,
 }
 
 impl ChangeLookup {
@@ -278,6 +282,7 @@ impl ChangeLookup {
                 ],
             ),
             register: Arc::new(Register::new(config.path)),
+            slack: config.slack_mins,
         }
     }
 }
@@ -299,6 +304,7 @@ impl Tool for ChangeLookup {
         self.register
             .search(move |name, table| search(&subject, range, name, table, &alert))
             .await
+            .map(|output| self.slack.apply(output))
     }
 
     fn reports(&self) -> Vec<RegisterReport> {

@@ -26,6 +26,7 @@ mod tool;
 mod toolbox;
 mod watchlist;
 
+pub use approval::SlackMins;
 pub use asset_lookup::Config as AssetLookup;
 pub use authorised_scanners::Config as AuthorisedScanners;
 pub use change_lookup::Config as ChangeLookup;

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use chrono::{DateTime, Utc};
 use minijinja::{Environment, Error, State, Value};
 use nightshift_alert::IndicatorKind;
+use nightshift_engine::audit_event::{call_name, is_mutating};
 use nightshift_engine::{Evidence, Exoneration, clears};
 use serde_json::{Value as Json, json};
 
@@ -19,37 +20,6 @@ use resource::is_subject;
 use super::facts::Facts;
 use super::vocabulary::{in_any, with_facts, words};
 use super::whole::is_cut;
-
-/// Sign-ins, reports and what agents tell of themselves: CloudTrail does not have them as reads, and they change nothing.
-const ROUTINE: [&str; 22] = [
-    "ConsoleLogin",
-    "CheckMfa",
-    "SwitchRole",
-    "ExitRole",
-    "RenewRole",
-    "UserAuthentication",
-    "CredentialChallenge",
-    "CredentialVerification",
-    "GenerateCredentialReport",
-    "GenerateServiceLastAccessedDetails",
-    "GenerateOrganizationsAccessReport",
-    "UpdateInstanceInformation",
-    "UpdateInstanceAssociationStatus",
-    "PutInventory",
-    "PutComplianceItems",
-    "OpenControlChannel",
-    "OpenDataChannel",
-    "CreateControlChannel",
-    "CreateDataChannel",
-    "CreateLogGroup",
-    "CreateLogStream",
-    "PutEvaluations",
-];
-
-/// How the names of calls begin that only read. They count where the platform does not say whether a call did.
-const READING: [&str; 10] = [
-    "get", "batchget", "list", "describe", "head", "lookup", "search", "query", "scan", "watch",
-];
 
 /// Services in which any change is one of rights, keys, secrets or of what watches.
 const GUARDED: [&str; 15] = [
@@ -86,10 +56,8 @@ fn written(list: Value) -> Result<Vec<Value>, Error> {
         let action = row.text("action")?;
         let reads = row.0.get_attr("read_only").ok()?;
         let failed = row.is_set("error") || row.text("outcome").is_some_and(|it| it != "success");
-        let only_reads = reads.is_true() || reads.is_none() && is_reading(&action);
-        let counts =
-            !reads.is_undefined() && !failed && !only_reads && !ROUTINE.contains(&&*action);
-        Some(counts)
+        let read_only = (!reads.is_none()).then(|| reads.is_true());
+        Some(!reads.is_undefined() && !failed && is_mutating(&action, read_only))
     })
 }
 
@@ -102,12 +70,6 @@ fn guarded(list: Value) -> Result<Vec<Value>, Error> {
 fn not_from(list: Value, networks: &Value) -> Result<Vec<Value>, Error> {
     let is_in = |source| in_any(&Value::from(source), networks).unwrap_or_default();
     keep(list, |row| Some(!row.text("source_ip").is_some_and(is_in)))
-}
-
-fn is_reading(action: &str) -> bool {
-    let name = action.rsplit('.').next().unwrap_or(action);
-    let name = name.to_ascii_lowercase();
-    READING.iter().any(|verb| name.starts_with(verb))
 }
 
 /// `entries | unexplained(kinds)`: the rows that no record speaks of, of these kinds or one that lists the call. One does that is about a row's address,
@@ -125,11 +87,7 @@ fn unexplained(state: &State<'_, '_>, list: Value, kinds: &Value) -> Result<Vec<
                     && speaks_of_hidden(record, &entry)
             };
             let action = row.text("action").unwrap_or_default();
-            let service = row.text("service");
-            let service = service
-                .as_deref()
-                .and_then(|service| service.split('.').next());
-            let call = service.map_or_else(|| action.clone(), |of| format!("{of}:{action}"));
+            let call = call_name(&action, row.text("service").as_deref());
             let expects = |record: &&Exoneration| record.extent.calls.lists_call(&call);
             let mut expecting = facts.exonerations.iter().filter(expects);
             if !of_kinds(facts, &kinds).any(speaks) && !expecting.any(speaks) {

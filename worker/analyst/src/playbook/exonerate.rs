@@ -69,6 +69,7 @@ fn one(playbook: &Playbook, form: &BenignForm, scope: &Scope) -> Result<Vec<Exon
                 account: Some("*".to_owned()),
                 ..nightshift_engine::Scope::default()
             },
+            slack_mins: 0,
             extent: nightshift_engine::Extent::default(),
             evidence: None,
         });

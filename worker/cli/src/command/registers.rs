@@ -10,7 +10,7 @@ use super::table::lines;
 use crate::args::{Json, Registers};
 use crate::config::Loaded;
 use crate::exit::Exit;
-use crate::output::{plain, print, print_json, say};
+use crate::output::{as_written, plain, print, print_json, say};
 use crate::wiring::App;
 
 pub(super) async fn run(loaded: &Loaded, command: &Registers) -> Result<(), Exit> {
@@ -74,11 +74,11 @@ fn show(rows: &[LedgerRow]) -> Result<(), Exit> {
             [
                 row.subject_type.clone(),
                 plain(&row.subject, 80).to_string(),
-                plain(
+                // A row to paste is shown as it must be written.
+                as_written(
                     &record.unwrap_or_else(|| format!("nothing. {missing}")),
                     400,
-                )
-                .to_string(),
+                ),
             ]
         })
         .collect();

@@ -5,6 +5,8 @@
 
 use nightshift_alert::{Alert, IndicatorKind, Principal, PrincipalKind};
 
+use crate::cloud_name::resource;
+
 /// What long-term keys and temporary ones begin with.
 ///
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids>
@@ -109,9 +111,4 @@ fn in_arn(arn: &str, wanted: PrincipalKind) -> Option<String> {
         _ => return None,
     };
     (its == wanted).then(|| name.to_owned())
-}
-
-/// Kind and path of what an ARN names. A path may hold colons.
-pub(crate) fn resource(arn: &str) -> Option<(&str, &str)> {
-    arn.splitn(6, ':').nth(5)?.split_once('/')
 }

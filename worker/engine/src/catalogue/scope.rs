@@ -57,6 +57,7 @@ mod tests {
             statement: "it is allowed".into(),
             detection_wrong: false,
             scope: crate::Scope::default(),
+            slack_mins: 0,
             extent: crate::Extent::default(),
             evidence: None,
         }

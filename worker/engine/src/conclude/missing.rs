@@ -136,6 +136,7 @@ mod tests {
             statement: "it is a scanner of ours".to_owned(),
             detection_wrong: false,
             scope: crate::Scope::default(),
+            slack_mins: 0,
             extent: crate::Extent::default(),
             evidence: None,
         }

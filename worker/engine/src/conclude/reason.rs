@@ -49,6 +49,7 @@ mod tests {
             statement: "it is the scanner PT-1".to_owned(),
             detection_wrong,
             scope: crate::Scope::default(),
+            slack_mins: 0,
             extent: crate::Extent::default(),
             evidence: None,
         }

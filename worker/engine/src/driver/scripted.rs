@@ -276,6 +276,7 @@ pub(super) fn scanner(subject: &str) -> Exoneration {
         statement: "it is the authorised scanner SCAN-1".into(),
         detection_wrong: false,
         scope: crate::Scope::default(),
+        slack_mins: 0,
         extent: crate::Extent::default(),
         evidence: None,
     }

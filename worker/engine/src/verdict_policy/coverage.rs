@@ -4,15 +4,13 @@
 //! tools and `benign_when` rules gave in this case, each about the very value that was asked for.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_alert::{Alert, IndicatorKind, Provider, Role};
+use nightshift_alert::{Alert, IndicatorKind, Role};
 
 use super::ledger::{Kind, Subject};
-use crate::{Exoneration, Listed, NotCleared, Scope, type_matches};
+use crate::{Exoneration, Listed, MAX_SLACK_MINS, NotCleared, Scope, cloud_name, type_matches};
 
-/// How far an event may lie outside the window of a change or a test: clocks differ, and feeds round.
-const SLACK: TimeDelta = TimeDelta::minutes(5);
-/// Records of what is done for a time: they are kept by people who do not count minutes.
-const WITH_SLACK: [&str; 2] = ["change", "authorised_scanner"];
+/// Records of work that is done for a time: whatever their subject calls then is part of it.
+const WORK: [&str; 2] = ["change", "authorised_scanner"];
 /// How much time may lie between two windows that adjoin.
 const ADJOINING: TimeDelta = TimeDelta::seconds(1);
 /// Finding types that are about the address itself, where `any` network says nothing.
@@ -225,9 +223,8 @@ impl<'a> Records<'a> {
             .iter()
             .filter(|one| one.role == Role::Actor && one.value == caller);
         let expects = |record: &Exoneration| {
-            let is_done_then = WITH_SLACK.contains(&record.kind.as_str());
-            (is_done_then || record.extent.calls.lists_call(&call.value))
-                && holds_at(record, call.at)
+            let is_work = WORK.contains(&record.kind.as_str());
+            (is_work || record.extent.calls.lists_call(&call.value)) && holds_at(record, call.at)
         };
         let mut found = callers
             .map(|caller| self.in_force(|record| self.is_about(record, caller) && expects(record)));
@@ -309,7 +306,7 @@ impl<'a> Records<'a> {
             (Some("*"), _) | (None, None) => true,
             (None, Some(_)) => !subject.is_local,
             (Some(_), None) => false,
-            (Some(row), Some(own)) => self.is_same_account(row, own),
+            (Some(row), Some(own)) => cloud_name::is_same_account(self.alert, row, own),
         };
         let region = self.alert.region.as_deref();
         let is_in = |wanted: &Option<String>, found: Option<&str>| {
@@ -331,44 +328,11 @@ impl<'a> Records<'a> {
             && scope
                 .partition
                 .as_deref()
-                .is_none_or(|wanted| self.partition() == Some(wanted))
+                .is_none_or(|wanted| cloud_name::partition_of(self.alert) == Some(wanted))
             && scope.cluster.as_deref().is_none_or(|wanted| {
                 clusters
                     .any(|one| one.value == wanted || one.value.rsplit('/').next() == Some(wanted))
             })
-    }
-
-    /// Whether two accounts are one: the same number, or the name and the number of one project.
-    fn is_same_account(&self, row: &str, own: &str) -> bool {
-        let padded = |account: &str| match account.chars().all(|c| c.is_ascii_digit()) {
-            true if self.alert.provider == Provider::Aws => format!("{account:0>12}"),
-            _ => account.to_owned(),
-        };
-        let ours = [
-            self.alert.account.as_deref(),
-            self.alert.account_name.as_deref(),
-        ];
-        padded(row) == padded(own)
-            || self.alert.provider == Provider::Gcp
-                && ours.contains(&Some(row))
-                && ours.contains(&Some(own))
-    }
-
-    fn partition(&self) -> Option<&'a str> {
-        let arns = self.alert.resources.iter().map(|one| one.id.as_str());
-        let arns = arns.chain(self.alert.finding_id.as_deref());
-        let arns = arns.chain(self.alert.indicators.iter().map(|one| one.value.as_str()));
-        let told = arns
-            .filter_map(|arn| arn.strip_prefix("arn:")?.split(':').next())
-            .next();
-        let region = self.alert.region.as_deref().unwrap_or_default();
-        let by_region = || match region {
-            region if region.starts_with("cn-") => "aws-cn",
-            region if region.starts_with("us-gov-") => "aws-us-gov",
-            region if region.starts_with("eusc-") => "aws-eusc",
-            _ => "aws",
-        };
-        (self.alert.provider == Provider::Aws).then(|| told.unwrap_or_else(by_region))
     }
 }
 
@@ -382,10 +346,7 @@ fn holds_at(record: &Exoneration, at: Option<DateTime<Utc>>) -> bool {
 }
 
 fn slack(record: &Exoneration) -> TimeDelta {
-    match WITH_SLACK.contains(&record.kind.as_str()) {
-        true => SLACK,
-        false => TimeDelta::zero(),
-    }
+    TimeDelta::minutes(record.slack_mins.min(MAX_SLACK_MINS).into())
 }
 
 /// Whether a record names this very value, as this kind.

@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Class, Direction, Indicator, IndicatorKind, Role, is_public};
 
-use crate::type_matches;
+use crate::{EvidenceId, Trust, cloud_name, type_matches};
 
 /// Kinds of what runs, stores, serves or may act: where an alert names no actor, all that it names of these stand as the actor.
 const RESOURCES: [IndicatorKind; 8] = [
@@ -44,15 +44,6 @@ const ABOUT_CODE: [&str; 4] = [
 /// <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#anonymous-requests>
 const NOBODY: [&str; 2] = ["system:anonymous", "system:unauthenticated"];
 
-/// Services of the clouds, which call for somebody who is named beside them: the platform writes their names where an address
-/// would stand, and nobody else has a host directly below these. <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-record-contents.html>
-const SERVICES: [&str; 4] = [
-    "amazonaws.com",
-    "amazonaws.com.cn",
-    "aws.internal",
-    "googleapis.com",
-];
-
 /// What a subject is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -87,6 +78,9 @@ pub(crate) struct Subject {
     pub(crate) kind: Kind,
     pub(crate) value: String,
     pub(crate) role: Role,
+    /// Where it stands: evidence and JSON pointer.
+    pub(crate) place: String,
+    pub(crate) trust: Trust,
     /// The account that it belongs to: its own, else that of the alert.
     pub(crate) account: Option<String>,
     /// Whether the same value may stand for another thing in another account, so that a record must name the account.
@@ -100,15 +94,15 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The subject of an indicator.
-    pub(super) fn of(alert: &Alert, one: &Indicator, required: bool) -> Self {
+    /// The subject of the indicator of an alert at this index.
+    fn from_indicator(alert: &Alert, index: usize, one: &Indicator) -> Self {
         // A bare id may be that of a resource whose ARN tells another account.
         let of_resource = || {
             let mut resources = alert.resources.iter();
             let named = resources.find(|resource| resource.short_id() == one.value)?;
-            account_in(&named.id)
+            cloud_name::account(&named.id)
         };
-        let own = account_in(&one.value).or_else(of_resource);
+        let own = cloud_name::account(&one.value).or_else(of_resource);
         let is_local = match one.kind {
             IndicatorKind::Ip => !one.value.parse().is_ok_and(is_public),
             IndicatorKind::Domain
@@ -125,9 +119,11 @@ impl Subject {
             kind: Kind::Value(one.kind),
             value: one.value.clone(),
             role: one.role,
+            place: format!("{}:/indicators/{index}", EvidenceId::ALERT),
+            trust: trust(one.kind),
             account: own.map(str::to_owned).or_else(|| alert.account.clone()),
             is_local,
-            required,
+            required: false,
             shown_with: None,
             at: None,
         }
@@ -139,6 +135,8 @@ impl Subject {
             kind,
             value: value.to_owned(),
             role: Role::Actor,
+            place: EvidenceId::ALERT.to_string(),
+            trust: Trust::Platform,
             account: None,
             is_local: false,
             required: true,
@@ -168,40 +166,40 @@ impl Subject {
     }
 
     /// Whether it is what runs, stores or serves.
-    pub(super) fn is_resource(&self) -> bool {
+    pub(crate) fn is_resource(&self) -> bool {
         matches!(self.kind, Kind::Value(kind) if RESOURCES.contains(&kind) || OTHERS.contains(&kind))
     }
 }
 
-/// The account in a value: of an ARN, of a project's service account, of a full resource name.
-fn account_in(value: &str) -> Option<&str> {
-    if value.starts_with("arn:") {
-        return value
-            .split(':')
-            .nth(4)
-            .filter(|account| !account.is_empty());
+/// Every value of an alert as a subject, in the order of its indicators; none is required yet.
+pub(super) fn values(alert: &Alert) -> Vec<Subject> {
+    let values = alert.indicators.iter().enumerate();
+    values
+        .map(|(index, one)| Subject::from_indicator(alert, index, one))
+        .collect()
+}
+
+/// Who wrote a value of this kind: whoever acts chooses the names of what runs and of what is called.
+fn trust(kind: IndicatorKind) -> Trust {
+    let is_chosen = CODE.contains(&kind)
+        || matches!(
+            kind,
+            IndicatorKind::Domain | IndicatorKind::Url | IndicatorKind::Container
+        );
+    match is_chosen && kind != IndicatorKind::Hash {
+        true => Trust::External,
+        false => Trust::Platform,
     }
-    let project = value
-        .strip_suffix(".iam.gserviceaccount.com")
-        .and_then(|name| name.split_once('@'))
-        .map(|(_, project)| project);
-    let of_name = || {
-        let path = value.strip_prefix("//")?.split_once("/projects/")?.1;
-        path.split('/').next().filter(|project| *project != "_")
-    };
-    project.or_else(of_name)
 }
 
 /// The subjects of an alert, in the order of its indicators.
 pub(crate) fn subjects(alert: &Alert) -> Vec<Subject> {
     let required = Required::of(alert);
-    let values = alert
-        .indicators
-        .iter()
-        .filter(|one| one.role != Role::Related || required.holds(one));
-    let mut all: Vec<Subject> = values
-        .map(|one| Subject::of(alert, one, required.holds(one)))
-        .collect();
+    let mut all = values(alert);
+    for (subject, one) in all.iter_mut().zip(&alert.indicators) {
+        subject.required = required.holds(one);
+    }
+    all.retain(|subject| subject.role != Role::Related || subject.required);
     let unreadable = alert.unreadable.iter();
     all.extend(unreadable.map(|place| Subject::without_value(Kind::Unreadable, place)));
     if alert.unseen {
@@ -262,7 +260,7 @@ impl Required {
     fn is_nobody(&self, one: &Indicator) -> bool {
         match one.kind {
             IndicatorKind::Principal => self.has_address && NOBODY.contains(&one.value.as_str()),
-            IndicatorKind::Domain => self.has_principal && is_service(&one.value),
+            IndicatorKind::Domain => self.has_principal && cloud_name::is_service(&one.value),
             _ => false,
         }
     }
@@ -289,10 +287,4 @@ fn stand_ins(has: impl Fn(IndicatorKind) -> bool) -> Vec<IndicatorKind> {
     } else {
         named
     }
-}
-
-/// Whether a host is a service of a cloud, which calls for whoever is named beside it.
-pub(super) fn is_service(host: &str) -> bool {
-    let parent = host.split_once('.').map(|(_, parent)| parent);
-    parent.is_some_and(|parent| SERVICES.contains(&parent))
 }

@@ -10,30 +10,19 @@ use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::{Alert, DetailKind, IndicatorKind, Provider, Role, is_public};
 use serde_json::{Map, Value};
 
-use super::ledger::{self, Kind, Subject};
-use crate::catalogue::resource;
+use super::ledger::{Kind, Subject};
+use crate::audit_event::{call_name, gives_credentials, has_failed, is_mutating};
+use crate::cloud_name::{is_service, user_or_role};
 use crate::{ArgumentKind, Evidence, Searched, State, ToolCall, ToolSpec, Trust, type_matches};
 
 /// How far before the first event and after the last a log is searched.
 const AROUND: TimeDelta = TimeDelta::hours(1);
 /// Longest time of one search.
 const LONGEST: TimeDelta = TimeDelta::days(7);
+/// Most searches for the time of an alert; the log of one that is longer is not whole.
+const MOST_SPANS: usize = 8;
 /// How far the clocks of a log and of a feed may differ.
 const CLOCKS: TimeDelta = TimeDelta::minutes(10);
-/// Calls that the platform marks as reading and that hand out credentials.
-/// <https://docs.aws.amazon.com/STS/latest/APIReference/API_Operations.html>
-const GIVE_CREDENTIALS: [&str; 3] = ["AssumeRole*", "GetFederationToken", "GetSessionToken"];
-/// How the names of methods begin that only read.
-const READING: [&str; 8] = [
-    "get",
-    "list",
-    "search",
-    "query",
-    "test",
-    "describe",
-    "batchget",
-    "aggregatedlist",
-];
 /// Most subjects that logs add to a ledger; what is beyond them is unseen.
 const MOST_SHOWN: usize = 512;
 
@@ -71,81 +60,117 @@ pub(super) fn argument<'a>(spec: &'a ToolSpec, subject: &Subject) -> Option<&'a 
         .map(|argument| argument.name.as_str())
 }
 
-/// The search of a log for a subject, over the time of the alert.
-pub(super) fn search(spec: &ToolSpec, alert: &Alert, subject: &Subject) -> Option<ToolCall> {
-    let mut arguments = Map::new();
-    arguments.insert(
-        argument(spec, subject)?.to_owned(),
-        subject.value.clone().into(),
-    );
-    if let Some((first, last)) = alert.times.window() {
-        let until = last + AROUND;
-        let since = (first - AROUND).max(until - LONGEST);
-        let takes_time = |name: &str| {
-            let mut all = spec.arguments.iter();
-            all.any(|one| one.name == name && one.kind == ArgumentKind::Time)
-        };
-        for (name, at) in [("since", since), ("until", until)] {
+/// Returns the searches of a log for a subject which together span the time of the alert, the latest first.
+pub(super) fn searches(spec: &ToolSpec, alert: &Alert, subject: &Subject) -> Vec<ToolCall> {
+    let Some(argument) = argument(spec, subject) else {
+        return Vec::new();
+    };
+    let takes_time = |name: &str| {
+        let mut all = spec.arguments.iter();
+        all.any(|one| one.name == name && one.kind == ArgumentKind::Time)
+    };
+    let call = |span: Option<(DateTime<Utc>, DateTime<Utc>)>| {
+        let mut arguments = Map::new();
+        arguments.insert(argument.to_owned(), subject.value.clone().into());
+        for (name, at) in span
+            .iter()
+            .flat_map(|(since, until)| [("since", since), ("until", until)])
+        {
             if takes_time(name) {
                 arguments.insert(name.to_owned(), at.to_rfc3339().into());
             }
         }
+        ToolCall::new(&spec.name, arguments)
+    };
+    match alert.times.window() {
+        None => vec![call(None)],
+        Some((first, last)) => spans(first - AROUND, last + AROUND)
+            .map(|span| call(Some(span)))
+            .collect(),
     }
-    Some(ToolCall::new(&spec.name, arguments))
 }
 
-/// What keeps the answers of a log from being whole about a subject; none where one is.
+/// Cuts a time into spans that one search takes, the latest first; at most [`MOST_SPANS`] of them.
+fn spans(
+    since: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> impl Iterator<Item = (DateTime<Utc>, DateTime<Utc>)> {
+    let ends = std::iter::successors(Some(until), |end| Some(*end - LONGEST));
+    ends.take_while(move |end| *end > since)
+        .take(MOST_SPANS)
+        .map(move |end| (since.max(end - LONGEST), end))
+}
+
+/// Returns what keeps the answers of a log from being whole about a subject, or `None` when together they are.
 pub(super) fn problem(
     state: &State,
     spec: &ToolSpec,
     alert: &Alert,
     subject: &Subject,
 ) -> Option<String> {
-    let about = |evidence: &&Evidence| {
-        evidence.tool == spec.name
-            && evidence
-                .arguments
-                .values()
-                .any(|value| value.as_str() == Some(&subject.value))
-    };
     let value = &subject.value;
-    let mut answers = state
-        .evidence
-        .values()
-        .map(AsRef::as_ref)
-        .filter(about)
-        .peekable();
-    if answers.peek().is_none() {
-        return Some(format!("{} was not searched for {value}", spec.name));
-    }
-    let mut problem = None;
-    for answer in answers {
-        match lacks(state, answer, alert, subject) {
-            None => return None,
-            Some(what) => problem = Some(format!("{} {what} ({value}) [{}]", spec.name, answer.id)),
+    let (name, mut incomplete) = (&spec.name, None);
+    let (mut searched, mut spans, mut has_call) = (false, Vec::new(), false);
+    for answer in state.answers_about(name, value) {
+        searched = true;
+        let body = answer.body.value();
+        match lacks(state, answer, &body, alert) {
+            Some(what) => incomplete = Some(format!("{name} {what} ({value}) [{}]", answer.id)),
+            None => {
+                spans.push(span(answer));
+                has_call |= holds_call(&body, alert);
+            }
         }
     }
-    problem
+    if !searched {
+        return Some(format!("{name} was not searched for {value}"));
+    }
+    if spans.is_empty() || !covers(spans, alert) {
+        let part = || format!("{name} was searched for {value} for a part of the time");
+        return Some(incomplete.unwrap_or_else(part));
+    }
+    let is_of_alert = subject.shown_with.is_none();
+    (is_of_alert && records_call(alert, subject) && !has_call)
+        .then(|| format!("{name} does not hold the alert's own call ({value})"))
 }
 
-fn lacks(state: &State, answer: &Evidence, alert: &Alert, subject: &Subject) -> Option<String> {
+fn lacks(state: &State, answer: &Evidence, body: &Value, alert: &Alert) -> Option<String> {
     if let Some(error) = &answer.error {
         return Some(format!("gave no answer: {error}"));
     }
-    let body = answer.body.value();
     if may_hide(state, answer) {
         return Some("was not read whole".to_owned());
     }
-    let covers = Searched::in_body(answer, &body).is_some_and(|log| log.covers(&alert.times));
-    if !covers {
+    if !Searched::in_body(answer, body).is_some_and(|log| log.covers(&alert.times)) {
         return Some("does not hold the time of the alert".to_owned());
     }
-    if is_narrow(answer, alert) {
-        return Some("was searched for a part of the time or of the calls".to_owned());
+    let filters = answer.arguments.iter();
+    let mut filters = filters
+        .filter(|(name, value)| value.is_string() && !matches!(name.as_str(), "since" | "until"));
+    filters
+        .nth(1)
+        .map(|_| "was searched for a part of the calls".to_owned())
+}
+
+/// Returns the time that an answer was asked for.
+fn span(answer: &Evidence) -> (DateTime<Utc>, DateTime<Utc>) {
+    let time = |name: &str| answer.arguments.get(name).and_then(moment);
+    let since = time("since").unwrap_or(DateTime::<Utc>::MIN_UTC);
+    (since, time("until").unwrap_or(DateTime::<Utc>::MAX_UTC))
+}
+
+/// Whether spans together hold all of the alert's events.
+fn covers(mut spans: Vec<(DateTime<Utc>, DateTime<Utc>)>, alert: &Alert) -> bool {
+    let Some((mut at, last)) = alert.times.window() else {
+        return true;
+    };
+    spans.sort_unstable();
+    for (since, until) in spans {
+        if since <= at {
+            at = at.max(until);
+        }
     }
-    let is_of_alert = subject.shown_with.is_none();
-    (is_of_alert && records_call(alert, subject) && !holds_call(&body, alert))
-        .then(|| "does not hold the alert's own call".to_owned())
+    at >= last
 }
 
 /// Whether what was left out of an answer may be anything, and does not just repeat what it shows.
@@ -168,26 +193,6 @@ pub(crate) fn trust(state: &State, evidence: &Evidence, path: &str) -> Trust {
     tools
         .find(|spec| spec.name == evidence.tool)
         .map_or(Trust::External, |spec| spec.trust_of(path))
-}
-
-/// Whether a search asked for less than everything that the subject did at the time of the alert.
-fn is_narrow(answer: &Evidence, alert: &Alert) -> bool {
-    let time = |name: &str| {
-        let text = answer.arguments.get(name)?.as_str()?;
-        let at = DateTime::parse_from_rfc3339(text).ok()?;
-        Some(at.to_utc())
-    };
-    let values = answer.arguments.iter();
-    let filters = values
-        .filter(|(name, value)| value.is_string() && !matches!(name.as_str(), "since" | "until"));
-    if filters.count() > 1 {
-        return true;
-    }
-    let Some((first, last)) = alert.times.window() else {
-        return false;
-    };
-    time("since").is_some_and(|since| since > first && last - since < LONGEST)
-        || time("until").is_some_and(|until| until < last)
 }
 
 /// Whether a log that records this subject's calls must hold the alert's own: by a key always, by a principal where the
@@ -234,18 +239,24 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
         .collect();
     let known: BTreeSet<&str> = actors.iter().map(|one| one.value.as_str()).collect();
     let mut shown: Vec<Subject> = Vec::new();
-    let mut add = |kind, value: &str, who: &Subject, at| {
+    let mut add = |kind, value: &str, who: &Subject, place: String, at| {
         let subject = Subject {
             kind,
             value: value.to_owned(),
             role: Role::Actor,
+            place,
+            trust: Trust::Platform,
             account: who.account.clone(),
             is_local: kind == Kind::Value(IndicatorKind::AccessKey),
             required: true,
             shown_with: Some(who.value.clone()),
             at,
         };
-        if shown.len() < MOST_SHOWN && !shown.contains(&subject) {
+        let is_known = shown.iter().any(|known| {
+            (known.kind, &known.value, &known.shown_with, known.at)
+                == (kind, &subject.value, &subject.shown_with, at)
+        });
+        if shown.len() < MOST_SHOWN && !is_known {
             shown.push(subject);
             if shown.len() == MOST_SHOWN {
                 shown.push(Subject::without_value(
@@ -261,7 +272,12 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
             continue;
         }
         let body = evidence.body.value();
-        for row in rows(&body) {
+        // What repeats these rows and is not shown may be of any time between.
+        let ends = ["/summary/first", "/summary/last"].into_iter();
+        let ends = ends.filter(|_| evidence.truncated);
+        let repeated: Vec<_> = ends.filter_map(|end| moment(body.pointer(end)?)).collect();
+        for (index, row) in rows(&body).enumerate() {
+            let place = |column: &str| format!("{}:/rows/{index}/{column}", evidence.id);
             let text = |column: &str| row.get(column).and_then(Value::as_str);
             let Some(who) = caller(row, &actors) else {
                 continue;
@@ -269,19 +285,34 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
             if has_failed(row) {
                 continue;
             }
-            let at = row.get("at").and_then(moment);
             if let Some(source) = text("source_ip").filter(|source| comes_from_outside(source))
                 && !known.contains(source)
             {
-                add(Kind::Value(IndicatorKind::Ip), source, who, None);
+                add(
+                    Kind::Value(IndicatorKind::Ip),
+                    source,
+                    who,
+                    place("source_ip"),
+                    None,
+                );
             }
             if let Some(key) = text("access_key").filter(|key| !known.contains(key)) {
-                add(Kind::Value(IndicatorKind::AccessKey), key, who, None);
+                add(
+                    Kind::Value(IndicatorKind::AccessKey),
+                    key,
+                    who,
+                    place("access_key"),
+                    None,
+                );
             }
-            if let Some(action) = text("action").filter(|action| changes(row, action))
+            if let Some(action) = text("action").filter(|action| is_act(row, action))
                 && !is_own_call(alert, action)
             {
-                add(Kind::Call, &with_service(action, text("service")), who, at);
+                let call = call_name(action, text("service"));
+                let at = row.get("at").and_then(moment);
+                for at in repeated.iter().copied().map(Some).chain([at]) {
+                    add(Kind::Call, &call, who, place("action"), at);
+                }
             }
         }
     }
@@ -316,45 +347,18 @@ fn names(subject: &Subject, name: &str) -> bool {
     subject.value == name || by_arn().unwrap_or_default()
 }
 
-fn has_failed(row: &Value) -> bool {
-    row.get("error").is_some_and(|error| !error.is_null())
-        || row
-            .get("outcome")
-            .and_then(Value::as_str)
-            .is_some_and(|outcome| outcome != "success")
-}
-
 /// Whether a source is an address of the internet, or nothing that is known to be within: what cannot be read may be anywhere.
 fn comes_from_outside(source: &str) -> bool {
     match source.parse::<IpAddr>() {
         Ok(address) => is_public(address),
-        Err(_) => source != "AWS Internal" && !ledger::is_service(source),
+        Err(_) => source != "AWS Internal" && !is_service(source),
     }
 }
 
-/// A call as registers list it: `s3:PutObject`.
-fn with_service(action: &str, service: Option<&str>) -> String {
-    let service = service.and_then(|service| service.split('.').next());
-    service.map_or_else(|| action.to_owned(), |of| format!("{of}:{action}"))
-}
-
 /// Whether a call changes something, or hands out credentials.
-fn changes(row: &Value, action: &str) -> bool {
-    let marked = row.get("read_only").and_then(Value::as_bool);
-    !marked.unwrap_or_else(|| reads_by_name(action)) || gives_credentials(action)
-}
-
-/// Whether a call reads, where the platform does not mark it: Cloud Audit Logs have names of methods alone.
-fn reads_by_name(action: &str) -> bool {
-    let name = action.rsplit('.').next().unwrap_or(action);
-    let name = name.to_ascii_lowercase();
-    READING.iter().any(|verb| name.starts_with(verb))
-}
-
-/// Whether a call hands out the credentials of somebody else, who is then another caller in the log.
-fn gives_credentials(action: &str) -> bool {
-    let mut calls = GIVE_CREDENTIALS.iter();
-    calls.any(|glob| type_matches(glob, action))
+fn is_act(row: &Value, action: &str) -> bool {
+    let read_only = row.get("read_only").and_then(Value::as_bool);
+    is_mutating(action, read_only) || gives_credentials(action)
 }
 
 /// Whether a call is what the alert itself is about.
@@ -367,18 +371,4 @@ fn is_own_call(alert: &Alert, action: &str) -> bool {
         text.split([' ', ',', '/', ':'])
             .any(|word| word == action || type_matches(&format!("*.{action}"), word))
     })
-}
-
-/// Account and name of a user, of the role that a session is of, or of the root user, by its ARN.
-fn user_or_role(arn: &str) -> Option<(&str, &str)> {
-    let parts: Vec<&str> = arn.splitn(6, ':').collect();
-    if let ["arn", _, _, _, account, "root"] = parts.as_slice() {
-        return Some((account, "Root"));
-    }
-    let name = match resource(arn)? {
-        ("assumed-role", path) => path.split('/').next(),
-        ("user" | "role", path) => path.rsplit('/').next(),
-        _ => None,
-    };
-    arn.split(':').nth(4).zip(name)
 }

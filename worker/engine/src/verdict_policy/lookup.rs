@@ -8,7 +8,7 @@ use serde_json::Map;
 
 use super::ledger::{self, Subject};
 use super::{Ledger, log};
-use crate::{Evidence, State, ToolCall, ToolSpec};
+use crate::{State, ToolCall, ToolSpec};
 
 /// Kinds of tools whose rows cover subjects, and the lists that say which networks `any` does not mean.
 const REGISTERS: [&str; 5] = [
@@ -42,7 +42,12 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
     }
     let open = |subject: &Subject| -> Vec<ToolCall> {
         let mut questions = questions(tools, subject);
-        questions.retain(|call| !was_asked(state, &call.tool, subject));
+        questions.retain(|call| {
+            state
+                .answers_about(&call.tool, &subject.value)
+                .next()
+                .is_none()
+        });
         questions
     };
     let is_hopeless = required().any(|(subject, is_covered)| {
@@ -96,25 +101,14 @@ fn registers<'a>(tools: &'a [ToolSpec], subject: &Subject) -> impl Iterator<Item
     })
 }
 
-/// Whether a register was asked about a subject, whatever came of it.
-fn was_asked(state: &State, tool: &str, subject: &Subject) -> bool {
-    let mut all = state.evidence.values();
-    all.any(|evidence| is_about(evidence, tool, subject))
-}
-
-fn is_about(evidence: &Evidence, tool: &str, subject: &Subject) -> bool {
-    let mut values = evidence.arguments.values();
-    evidence.tool == tool && values.any(|value| value.as_str() == Some(&subject.value))
-}
-
 fn of_logs(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<ToolCall> {
     let mut calls = Vec::new();
     for subject in ledger.callers().filter(|one| one.role == Role::Actor) {
         for spec in log::recording(tools, ledger.alert, subject) {
-            if log::problem(state, spec, ledger.alert, subject).is_some()
-                && let Some(call) = log::search(spec, ledger.alert, subject)
-            {
-                push(state, &mut calls, call);
+            if log::problem(state, spec, ledger.alert, subject).is_some() {
+                for call in log::searches(spec, ledger.alert, subject) {
+                    push(state, &mut calls, call);
+                }
             }
         }
     }
@@ -141,11 +135,7 @@ pub(super) fn problem(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) ->
 
 fn register_problem(state: &State, spec: &ToolSpec, subject: &Subject) -> Option<String> {
     let (name, value) = (&spec.name, &subject.value);
-    let mut answers = state
-        .evidence
-        .values()
-        .filter(|evidence| is_about(evidence, name, subject));
-    let Some(answer) = answers.next() else {
+    let Some(answer) = state.answers_about(name, value).next() else {
         return Some(format!("{name} was not asked about {value}"));
     };
     if let Some(error) = &answer.error {

@@ -70,6 +70,7 @@ fn record(kind: IndicatorKind, subject: &str) -> Exoneration {
             account: Some(ACCOUNT.to_owned()),
             ..Scope::default()
         },
+        slack_mins: 0,
         extent: Extent::default(),
         evidence: None,
     }

@@ -67,6 +67,7 @@ fn record(subject_type: IndicatorKind, subject: &str) -> Exoneration {
             account: Some(ACCOUNT.to_owned()),
             ..Scope::default()
         },
+        slack_mins: 0,
         extent: Extent::default(),
         evidence: None,
     }
@@ -95,7 +96,7 @@ fn missing(alert: &Alert, records: &[Exoneration]) -> Vec<String> {
     let records = Records {
         alert,
         all: records.iter().collect(),
-        listed: listed_by_feed(alert),
+        listed: crate::watch_list::listed_by_feed(alert),
     };
     let rows = Ledger::new(alert, records, None).rows();
     let missing = rows.into_iter().filter(|row| row.missing.is_some());
@@ -312,20 +313,21 @@ fn windows_of_one_subject_add_up_and_have_no_hole() {
     assert!(!clears(&[from_to(-9, 20), from_to(30, 90)], &call()));
     assert!(!clears(&[from_to(1, 90)], &call()));
     let change = Exoneration {
-        kind: "change".to_owned(),
+        slack_mins: 5,
         ..from_to(240, 900)
     };
+    let starts_at = |from, slack_mins| Exoneration {
+        from: Some(fixture::at(from)),
+        slack_mins,
+        ..change.clone()
+    };
+    assert!(clears(std::slice::from_ref(&change), &call()));
+    assert!(!clears(&[starts_at(301, 5)], &call()));
+    assert!(clears(&[starts_at(890, 15)], &call()));
     assert!(
-        clears(std::slice::from_ref(&change), &call()),
-        "five minutes of slack"
+        !clears(&[starts_at(901, 60)], &call()),
+        "15 minutes at most"
     );
-    assert!(!clears(
-        &[Exoneration {
-            from: Some(fixture::at(301)),
-            ..change
-        }],
-        &call()
-    ));
 }
 
 #[test]

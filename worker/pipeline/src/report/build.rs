@@ -303,6 +303,7 @@ fn signals(state: &State) -> Vec<Signal> {
 fn as_shown(record: Exoneration) -> Exoneration {
     Exoneration {
         scope: Scope::default(),
+        slack_mins: 0,
         extent: Extent::default(),
         ..record
     }

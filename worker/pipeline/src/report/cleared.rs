@@ -55,6 +55,7 @@ mod tests {
             statement: "change CHG-41".into(),
             detection_wrong: false,
             scope: Scope::default(),
+            slack_mins: 0,
             extent: Extent::default(),
             evidence: None,
         }

@@ -42,6 +42,7 @@ fn change(until: Option<i64>) -> Exoneration {
         statement: "change CHG-41 on payments-ledger".into(),
         detection_wrong: false,
         scope: nightshift_engine::Scope::default(),
+        slack_mins: 0,
         extent: nightshift_engine::Extent::default(),
         evidence: None,
     }

@@ -20,6 +20,7 @@ fn tool(text: String) -> AuthorisedScanners {
             name: "scanners.csv".into(),
             text: text.into(),
         },
+        slack_mins: crate::SlackMins::default(),
     })
 }
 

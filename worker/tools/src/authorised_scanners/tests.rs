@@ -16,6 +16,7 @@ async fn ask(rows: &str, indicator: &str) -> ToolOutput {
             )
             .into(),
         },
+        slack_mins: crate::SlackMins::default(),
     });
     testing::call(&tool, json!({ "indicator": indicator }))
         .await
@@ -124,6 +125,7 @@ async fn a_scanner_by_a_bare_name_is_a_principal_and_by_a_host_name_a_domain() {
                 )
                 .into(),
             },
+            slack_mins: crate::SlackMins::default(),
         });
         let asked = json!({ "indicator": subject });
         let output = testing::call_about(alert, &tool, asked).await.unwrap();

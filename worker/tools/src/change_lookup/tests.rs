@@ -17,6 +17,7 @@ fn tool(rows: &str) -> ChangeLookup {
             )
             .into(),
         },
+        slack_mins: crate::SlackMins::default(),
     })
 }
 

@@ -90,6 +90,7 @@ fn exoneration(decision: &PersonDecision, subject: &Indicator) -> Exoneration {
             account: decision.account.clone(),
             ..Scope::default()
         },
+        slack_mins: 0,
         extent: Extent::default(),
         evidence: None,
     }

@@ -452,6 +452,7 @@ pub(super) fn record(kind: &str, subject_type: IndicatorKind, subject: &str) -> 
             account: Some("*".to_owned()),
             ..Scope::default()
         },
+        slack_mins: 0,
         extent: Extent {
             keys: Listed::Any,
             networks: Listed::Any,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use nightshift_tools::{
     AssetLookup, AuthorisedScanners, ChangeLookup, Content, IdentityLookup, LogFormat, LogSearch,
-    ToolConfig, Watchlist, WatchlistFile,
+    SlackMins, ToolConfig, Watchlist, WatchlistFile,
 };
 
 /// A file below `deploy/demo/`, as bytes.
@@ -82,10 +82,12 @@ pub(super) fn tools() -> Vec<ToolConfig> {
         ToolConfig::ChangeLookup(ChangeLookup {
             name: "changes".to_owned(),
             path: content!("registers/changes.csv"),
+            slack_mins: SlackMins::default(),
         }),
         ToolConfig::AuthorisedScanners(AuthorisedScanners {
             name: "scanners".to_owned(),
             path: content!("registers/scanners.csv"),
+            slack_mins: SlackMins::default(),
         }),
         ToolConfig::Watchlist(Watchlist {
             name: "lists".to_owned(),

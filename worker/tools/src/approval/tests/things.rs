@@ -132,6 +132,7 @@ fn made(row: Thing, way: usize, value: Thing, is_whole: bool) -> Vec<Exoneration
             name: "changes.csv".into(),
             text: text.into(),
         },
+        slack_mins: crate::SlackMins::default(),
     });
     let (kind, name, told) = value.value(is_whole);
     let mut alert = testing::alert();

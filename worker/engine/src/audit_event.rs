@@ -1,0 +1,87 @@
+//! What a call in an audit log did, by what the platform writes of it.
+
+use serde_json::Value;
+
+use crate::type_matches;
+
+/// How the names of calls begin that only read. They count where the platform does not say whether a call did: Cloud Audit
+/// Logs have names of methods alone.
+const READING: [&str; 12] = [
+    "aggregatedlist",
+    "batchget",
+    "describe",
+    "get",
+    "head",
+    "list",
+    "lookup",
+    "query",
+    "scan",
+    "search",
+    "test",
+    "watch",
+];
+
+/// Sign-ins, reports and what agents tell of themselves: CloudTrail does not mark them as reads, and they change nothing.
+const ROUTINE: [&str; 22] = [
+    "CheckMfa",
+    "ConsoleLogin",
+    "CreateControlChannel",
+    "CreateDataChannel",
+    "CreateLogGroup",
+    "CreateLogStream",
+    "CredentialChallenge",
+    "CredentialVerification",
+    "ExitRole",
+    "GenerateCredentialReport",
+    "GenerateOrganizationsAccessReport",
+    "GenerateServiceLastAccessedDetails",
+    "OpenControlChannel",
+    "OpenDataChannel",
+    "PutComplianceItems",
+    "PutEvaluations",
+    "PutInventory",
+    "RenewRole",
+    "SwitchRole",
+    "UpdateInstanceAssociationStatus",
+    "UpdateInstanceInformation",
+    "UserAuthentication",
+];
+
+/// Calls that the platform marks as reading and that hand out credentials of somebody else, who is then another caller in
+/// the log. <https://docs.aws.amazon.com/STS/latest/APIReference/API_Operations.html>
+const GIVE_CREDENTIALS: [&str; 3] = ["AssumeRole*", "GetFederationToken", "GetSessionToken"];
+
+/// Whether a call of this name changes something, where `read_only` is what the platform says of it.
+#[must_use]
+pub fn is_mutating(action: &str, read_only: Option<bool>) -> bool {
+    !read_only.unwrap_or_else(|| reads_by_name(action)) && !ROUTINE.contains(&action)
+}
+
+/// Whether a call of this name hands out credentials.
+pub(crate) fn gives_credentials(action: &str) -> bool {
+    let mut calls = GIVE_CREDENTIALS.iter();
+    calls.any(|glob| type_matches(glob, action))
+}
+
+fn reads_by_name(action: &str) -> bool {
+    let name = action.rsplit('.').next().unwrap_or(action);
+    let name = name.to_ascii_lowercase();
+    READING.iter().any(|verb| name.starts_with(verb))
+}
+
+/// Whether the call of a row was refused, or failed.
+pub(crate) fn has_failed(row: &Value) -> bool {
+    let outcome = row.get("outcome").and_then(Value::as_str);
+    row.get("error").is_some_and(|error| !error.is_null())
+        || outcome.is_some_and(|outcome| outcome != "success")
+}
+
+/// Returns a call as registers list it: `s3:PutObject`.
+#[must_use]
+pub fn call_name(action: &str, service: Option<&str>) -> String {
+    let service = service.and_then(|service| service.split('.').next());
+    service.map_or_else(
+        || action.to_owned(),
+        |service| format!("{service}:{action}"),
+    )
+}

@@ -1,0 +1,86 @@
+//! The parts of names that clouds give: ARNs, service accounts, full resource names, hosts of their services.
+
+use nightshift_alert::{Alert, Provider};
+
+/// Services of the clouds, which call for somebody who is named beside them: the platform writes their names where an address
+/// would stand, and nobody else has a host directly below these. <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-record-contents.html>
+const SERVICES: [&str; 4] = [
+    "amazonaws.com",
+    "amazonaws.com.cn",
+    "aws.internal",
+    "googleapis.com",
+];
+
+/// Returns the account in a name: of an ARN, of a project's service account, of a full resource name.
+pub(crate) fn account(name: &str) -> Option<&str> {
+    if name.starts_with("arn:") {
+        return name.split(':').nth(4).filter(|account| !account.is_empty());
+    }
+    let project = name
+        .strip_suffix(".iam.gserviceaccount.com")
+        .and_then(|name| name.split_once('@'))
+        .map(|(_, project)| project);
+    let of_path = || {
+        let path = name.strip_prefix("//")?.split_once("/projects/")?.1;
+        path.split('/').next().filter(|project| *project != "_")
+    };
+    project.or_else(of_path)
+}
+
+/// Returns the partition of an ARN: `aws`, `aws-cn`, …
+fn partition(arn: &str) -> Option<&str> {
+    arn.strip_prefix("arn:")?.split(':').next()
+}
+
+/// Returns the partition of an alert of AWS, by its ARNs, else by its region.
+pub(crate) fn partition_of(alert: &Alert) -> Option<&str> {
+    let arns = alert.resources.iter().map(|one| one.id.as_str());
+    let arns = arns.chain(alert.finding_id.as_deref());
+    let mut arns = arns.chain(alert.indicators.iter().map(|one| one.value.as_str()));
+    let by_region = || match alert.region.as_deref().unwrap_or_default() {
+        region if region.starts_with("cn-") => "aws-cn",
+        region if region.starts_with("us-gov-") => "aws-us-gov",
+        region if region.starts_with("eusc-") => "aws-eusc",
+        _ => "aws",
+    };
+    (alert.provider == Provider::Aws).then(|| arns.find_map(partition).unwrap_or_else(by_region))
+}
+
+/// Whether two accounts are one: the same number, or name and number of the project of an alert.
+pub(crate) fn is_same_account(alert: &Alert, one: &str, other: &str) -> bool {
+    let is_number = |account: &str| account.chars().all(|c| c.is_ascii_digit());
+    let padded = |account: &str| match is_number(account) && alert.provider == Provider::Aws {
+        true => format!("{account:0>12}"),
+        false => account.to_owned(),
+    };
+    let project = [alert.account.as_deref(), alert.account_name.as_deref()];
+    padded(one) == padded(other)
+        || alert.provider == Provider::Gcp
+            && project.contains(&Some(one))
+            && project.contains(&Some(other))
+}
+
+/// Returns kind and path of what an ARN names. A path may hold colons.
+pub(crate) fn resource(arn: &str) -> Option<(&str, &str)> {
+    arn.splitn(6, ':').nth(5)?.split_once('/')
+}
+
+/// Returns account and name of a user, of the role that a session is of, or of the root user, by its ARN.
+pub(crate) fn user_or_role(arn: &str) -> Option<(&str, &str)> {
+    let parts: Vec<&str> = arn.splitn(6, ':').collect();
+    if let ["arn", _, _, _, account, "root"] = parts.as_slice() {
+        return Some((account, "Root"));
+    }
+    let name = match resource(arn)? {
+        ("assumed-role", path) => path.split('/').next(),
+        ("user" | "role", path) => path.rsplit('/').next(),
+        _ => None,
+    };
+    arn.split(':').nth(4).zip(name)
+}
+
+/// Whether a host is a service of a cloud, which calls for whoever is named beside it.
+pub(crate) fn is_service(host: &str) -> bool {
+    let parent = host.split_once('.').map(|(_, parent)| parent);
+    parent.is_some_and(|parent| SERVICES.contains(&parent))
+}

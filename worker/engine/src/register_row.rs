@@ -1,0 +1,136 @@
+//! The row of a register that would cover a subject, as a keeper can paste it.
+
+use nightshift_alert::{IndicatorKind, Role};
+
+use crate::verdict_policy::ledger::{Kind, Subject};
+
+/// The register of those who may scan.
+const SCANNERS: &str = "authorised scanners";
+/// Most values that a cell names.
+const MOST_NAMED: usize = 3;
+
+/// A row that would cover subjects.
+pub(crate) struct RegisterRow<'a> {
+    register: &'static str,
+    subjects: Vec<&'a str>,
+    /// Whether it covers nothing but its own subjects.
+    is_alone: bool,
+    /// What it lists beside them, by column.
+    columns: Vec<(&'static str, Vec<&'a str>)>,
+    account: Option<&'a str>,
+    /// What it is asked for.
+    asked: Vec<&'a str>,
+}
+
+impl<'a> RegisterRow<'a> {
+    /// The row that would cover `subject`, one of `all` subjects of its case.
+    pub(crate) fn new(subject: &'a Subject, all: &'a [Subject]) -> Self {
+        let value = subject.value.as_str();
+        let first = |is_meant: fn(&Subject) -> bool| {
+            let mut meant = all.iter().filter(|one| is_meant(one));
+            meant.next().map(|one| one.value.as_str())
+        };
+        let caller = || {
+            let shown = subject.shown_with.as_deref();
+            shown.or_else(|| first(|one| one.is_principal() && one.role == Role::Actor))
+        };
+        let machine = || first(|one| one.is_resource() && one.role == Role::Target);
+        let (register, about, column) = match subject.kind {
+            Kind::Call => ("identities", caller(), "calls"),
+            // A temporary key is covered with whoever holds it.
+            Kind::Value(IndicatorKind::AccessKey) if value.starts_with("ASIA") => {
+                ("identities", caller(), "")
+            }
+            Kind::Value(IndicatorKind::AccessKey) => ("identities", caller(), "keys"),
+            Kind::Value(IndicatorKind::Ip) if subject.role == Role::Actor => match caller() {
+                Some(caller) => ("identities", Some(caller), "networks"),
+                None => (SCANNERS, None, ""),
+            },
+            Kind::Value(IndicatorKind::Principal | IndicatorKind::Email) => {
+                ("identities", None, "")
+            }
+            Kind::Value(IndicatorKind::Hash) => ("assets", machine(), "hashes"),
+            Kind::Value(IndicatorKind::Process | IndicatorKind::File | IndicatorKind::Image) => {
+                ("assets", machine(), "processes")
+            }
+            _ if subject.role == Role::Remote => ("assets", machine(), "targets"),
+            _ => ("assets", None, ""),
+        };
+        let needs_account = subject.is_local || about.is_some();
+        let columns = match about {
+            Some(_) if !column.is_empty() => vec![(column, vec![value])],
+            _ => Vec::new(),
+        };
+        Self {
+            register,
+            subjects: vec![about.unwrap_or(value)],
+            is_alone: about.is_none(),
+            columns,
+            account: subject.account.as_deref().filter(|_| needs_account),
+            asked: vec![value],
+        }
+    }
+
+    /// Adds the row to one of `rows` that can do its work too, else to their end.
+    pub(crate) fn join(self, rows: &mut Vec<Self>) {
+        match rows.iter_mut().find(|known| known.takes(&self)) {
+            Some(known) => known.add(self),
+            None => rows.push(self),
+        }
+    }
+
+    /// Whether one row can do the work of both: it is about the same, or about more addresses of scanners.
+    fn takes(&self, other: &Self) -> bool {
+        let both_alone = self.is_alone && other.is_alone && self.register == SCANNERS;
+        self.register == other.register
+            && self.account == other.account
+            && (self.subjects == other.subjects || both_alone)
+    }
+
+    fn add(&mut self, other: Self) {
+        self.is_alone &= other.is_alone;
+        extend(&mut self.asked, other.asked);
+        extend(&mut self.subjects, other.subjects);
+        for (column, values) in other.columns {
+            match self.columns.iter_mut().find(|(known, _)| *known == column) {
+                Some((_, known)) => extend(known, values),
+                None => self.columns.push((column, values)),
+            }
+        }
+    }
+
+    /// The question that a keeper answers with it, for findings of this type.
+    pub(crate) fn question(&self, finding_type: &str) -> String {
+        let mut cells = format!("subject={}", named(&self.subjects));
+        if let Some(account) = self.account {
+            cells = format!("{cells}, account={account}");
+        }
+        for (column, values) in &self.columns {
+            cells = format!("{cells}, {column}={}", named(values));
+        }
+        format!(
+            "Whether this was allowed: {}. If it was, a row in the register of {}: {cells}, expected_findings={finding_type}, approved_by=…, valid_until=…",
+            named(&self.asked),
+            self.register
+        )
+    }
+}
+
+/// Adds the values that are not there yet.
+fn extend<'a>(known: &mut Vec<&'a str>, more: Vec<&'a str>) {
+    for value in more {
+        if !known.contains(&value) {
+            known.push(value);
+        }
+    }
+}
+
+/// Names the first values of a list, as a cell holds them, and how many more there are.
+fn named(values: &[&str]) -> String {
+    let first = values.iter().take(MOST_NAMED).copied();
+    let first = first.collect::<Vec<_>>().join("; ");
+    match values.len().saturating_sub(MOST_NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}

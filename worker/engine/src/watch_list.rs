@@ -1,0 +1,39 @@
+//! Addresses that are on a list of threats.
+
+use nightshift_alert::{Alert, DetailKind};
+
+use crate::State;
+
+/// What a watch list says of an address that nobody means well with.
+const BAD: [&str; 4] = ["malicious", "tor_exit", "mining_pool", "sinkhole"];
+
+/// Returns the addresses that a watch list of the case, or the feed itself, calls malicious.
+pub(crate) fn listed(state: &State, alert: &Alert) -> Vec<String> {
+    let mut listed = listed_by_feed(alert);
+    for evidence in state.evidence.values() {
+        if evidence.kind != "watchlist" || evidence.error.is_some() {
+            continue;
+        }
+        let body = evidence.body.value();
+        let matches = body.get("matches").and_then(|rows| rows.as_array());
+        let meanings = matches
+            .into_iter()
+            .flatten()
+            .filter_map(|row| row.get("meaning")?.as_str());
+        if meanings.into_iter().any(|meaning| BAD.contains(&meaning)) {
+            let asked = evidence
+                .arguments
+                .values()
+                .filter_map(|value| value.as_str());
+            listed.extend(asked.map(str::to_owned));
+        }
+    }
+    listed
+}
+
+/// Returns the addresses that the feed found on a list of threats.
+pub(crate) fn listed_by_feed(alert: &Alert) -> Vec<String> {
+    let lists = alert.details.iter();
+    let lists = lists.filter(|detail| detail.kind == DetailKind::ThreatList);
+    lists.filter_map(|detail| detail.about.clone()).collect()
+}
