@@ -6,7 +6,6 @@
 
 mod away;
 mod aws;
-mod build;
 mod chart;
 mod dashboards;
 mod declared;

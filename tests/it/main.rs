@@ -4,7 +4,6 @@
 
 mod cases;
 mod cli;
-mod copies;
 mod demo;
 mod deploy;
 mod digest;

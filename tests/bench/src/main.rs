@@ -19,10 +19,15 @@ mod worker;
 mod world;
 
 use anyhow::bail;
-use nightshift_memory as _;
 use tracing::subscriber::NoSubscriber;
 
 use crate::figure::Figure;
+
+/// The allocator of musl takes one lock for all threads: static programs use jemalloc
+/// (`docs/decisions/0015-an-allocator-for-static-programs.md`).
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Measures one group of figures.
 type Measure = fn() -> anyhow::Result<Vec<Figure>>;

@@ -198,7 +198,6 @@ fn the_image_is_built_with_our_rust_and_runs_as_nobody() {
         ".cargo",
         "Cargo.toml",
         "Cargo.lock",
-        "third_party",
         "worker",
         "migrations",
         "tests",

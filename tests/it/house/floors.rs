@@ -6,8 +6,7 @@ use super::metadata;
 
 /// Every package there may be, from the ground up, with the crates that it stands on. Packages on one floor are
 /// siblings: none uses another. A new crate needs a reason in `docs/decisions/` and a row here.
-pub(super) const FLOORS: [(&str, &[&str]); 15] = [
-    ("nightshift-memory", &[]),
+pub(super) const FLOORS: [(&str, &[&str]); 14] = [
     ("nightshift-alert", &[]),
     ("nightshift-engine", &["nightshift-alert"]),
     ("nightshift-analyst", &["nightshift-engine"]),
@@ -21,7 +20,6 @@ pub(super) const FLOORS: [(&str, &[&str]); 15] = [
     (
         "nightshift-cli",
         &[
-            "nightshift-memory",
             "nightshift-models",
             "nightshift-tools",
             "nightshift-queue",

@@ -3,7 +3,11 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use nightshift_memory as _;
+/// The allocator of musl takes one lock for all threads: static programs use jemalloc
+/// (`docs/decisions/0015-an-allocator-for-static-programs.md`).
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// How long the end waits for a database file to be closed. It is told what was not, and no more: a log beside the file
 /// is read at the next start.
