@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     Caller, Class, Content, Detail, DetailKind, Direction, Indicator, IndicatorKind, JsonText, Key,
-    Outcome, Principal, Role, Severity, TraceContext,
+    Outcome, Principal, Role, Severity, TraceContext, short_name,
 };
 
 /// The feed of our own canaries. No parser makes it and no configured feed may be called so: only what is signed with our
@@ -236,11 +236,10 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// Returns the last part of its id: the name in an ARN, a URI or a resource path.
+    /// Returns the part of its id that names it: the name in an ARN, a URI or a resource path.
     #[must_use]
     pub fn short_id(&self) -> &str {
-        let id = self.id.trim_end_matches(['/', ':']);
-        id.rsplit(['/', ':']).next().unwrap_or(id)
+        short_name(&self.id)
     }
 
     /// Whether both ids name one resource. Wrappings write an ARN or path, or the bare name at its end; two ARNs that differ

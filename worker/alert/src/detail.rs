@@ -115,6 +115,8 @@ detail_kinds! {
     LogonType = "logon_type",
     /// Result of a log-on or of multi-factor authentication.
     AuthResult = "auth_result",
+    /// What a check came to that neither passed nor failed: `WARNING`, `MANUAL`, `NOT_AVAILABLE`.
+    CheckResult = "check_result",
     /// Number of events of the kind that the alert counts: requests, attempts, files, queries.
     EventCount = "event_count",
     /// Number of bytes that were sent or read.

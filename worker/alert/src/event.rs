@@ -247,8 +247,10 @@ fn far_end(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
 
 /// What was found, what was called and what ran, where a title does not say so.
 fn manner(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
+    // The number of a rule says nothing to a reader.
+    let is_name = |text: &&str| text.contains(char::is_alphabetic);
     let found = [DetailKind::ThreatName, DetailKind::Signature]
-        .map(|kind| alert.details_of(kind).collect::<Vec<_>>());
+        .map(|kind| alert.details_of(kind).filter(is_name).collect::<Vec<_>>());
     let found = found
         .into_iter()
         .find(|all| !all.is_empty())

@@ -21,6 +21,7 @@ mod outcome;
 mod principal;
 mod read;
 pub mod severity;
+mod short_name;
 pub mod text;
 pub mod trace;
 #[cfg(test)]
@@ -41,5 +42,6 @@ pub use outcome::Outcome;
 pub use principal::{Principal, PrincipalKind};
 pub use read::{Batch, ReadOptions, Rejected, read};
 pub use severity::{Severity, UnknownSeverity};
+pub use short_name::short_name;
 pub use trace::{CaseTrace, TraceContext};
 pub use written_time::written_time;

@@ -4,7 +4,7 @@
 //! account or of a run behind them; with it each finding would have a type of its own.
 
 /// What products write where they have nothing to say.
-const PLACEHOLDERS: [&str; 12] = [
+const PLACEHOLDERS: [&str; 16] = [
     "n/a",
     "na",
     "-",
@@ -17,6 +17,10 @@ const PLACEHOLDERS: [&str; 12] = [
     "not available",
     "not applicable",
     "not set",
+    "<na>",
+    "<none>",
+    "<unknown>",
+    "(null)",
 ];
 
 /// Resource types of ARNs that name who looked, not what was looked for.

@@ -153,6 +153,9 @@ impl Draft {
     /// all values are returned, and what cannot be read is kept: see [`values`].
     pub(crate) fn add(&mut self, kind: IndicatorKind, role: Role, node: Node<'_>) -> Vec<String> {
         let text = node.str();
+        if text.is_some_and(|text| values::is_nobody(kind, text)) {
+            return Vec::new();
+        }
         if let Some(value) = text.and_then(|text| self.add_text(kind, role, text)) {
             return vec![value];
         }

@@ -8,6 +8,7 @@ mod fields;
 mod severity;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use serde_json::Value;
 
@@ -19,7 +20,9 @@ use super::{Draft, Node};
 use crate::caller::CallRecord;
 use crate::envelope::{Wrappers, describe};
 use crate::key::OUR_PRODUCT;
-use crate::{CANARY_FEED, Class, DetailKind, Direction, IndicatorKind, Provider, ReadError, Role};
+use crate::{
+    CANARY_FEED, Class, DetailKind, Direction, IndicatorKind, Provider, ReadError, Role, is_public,
+};
 
 /// What stands before a pointer into the wrappers of a finding.
 const IN_ENVELOPE: &str = "envelope:";
@@ -182,8 +185,12 @@ impl GenericFeed {
             ("actor_ip", IndicatorKind::Ip),
         ]
         .map(|(field, kind)| {
+            let role = match field {
+                "actor_ip" if self.goes_out(value, wrappers) => Role::Target,
+                _ => Role::Actor,
+            };
             let nodes = self.nodes(value, wrappers, field);
-            let added = nodes.flat_map(|node| draft.add(kind, Role::Actor, node));
+            let added = nodes.flat_map(|node| draft.add(kind, role, node));
             added.collect::<BTreeSet<_>>().into_iter().collect()
         });
         let record = CallRecord {
@@ -198,6 +205,10 @@ impl GenericFeed {
 
     fn entities(&self, draft: &mut Draft, value: &Value, wrappers: &Wrappers) {
         self.callers(draft, value, wrappers);
+        let goes_out = self.goes_out(value, wrappers);
+        if goes_out {
+            draft.direction = Some(Direction::Outbound);
+        }
         for (field, kind, role) in [
             ("target", IndicatorKind::Instance, Role::Target),
             ("target_ip", IndicatorKind::Ip, Role::Target),
@@ -219,12 +230,21 @@ impl GenericFeed {
             ("cve", IndicatorKind::Cve, Role::Related),
             ("wallet", IndicatorKind::Wallet, Role::Related),
         ] {
+            let role = match field {
+                "target_ip" if goes_out => Role::Remote,
+                _ => role,
+            };
             for node in self.nodes(value, wrappers, field) {
                 draft.add(kind, role, node);
             }
         }
         for kind in DetailKind::ALL.iter().copied() {
-            for node in self.nodes(value, wrappers, kind.as_str()) {
+            let own = match kind {
+                DetailKind::LocalPort if goes_out => DetailKind::RemotePort,
+                DetailKind::RemotePort if goes_out => DetailKind::LocalPort,
+                kind => kind,
+            };
+            for node in self.nodes(value, wrappers, own.as_str()) {
                 draft.add_detail(kind, node);
             }
         }
@@ -232,6 +252,24 @@ impl GenericFeed {
         for id in techniques.filter_map(Node::text) {
             draft.techniques.insert(crate::Technique { id, name: None });
         }
+    }
+
+    /// Whether an address of ours acts on one of the internet: the machine is then what it is about, and the other the far
+    /// end, whichever way the feed names them.
+    fn goes_out(&self, value: &Value, wrappers: &Wrappers) -> bool {
+        let all_are = |field: &str, are_public: bool| {
+            let mut found = self.nodes(value, wrappers, field).peekable();
+            let is_one = |node: Node<'_>| {
+                let address = node
+                    .str()
+                    .and_then(|text| text.trim().parse::<IpAddr>().ok());
+                address.is_some_and(|address| is_public(address) == are_public)
+            };
+            found.peek().is_some() && found.all(is_one)
+        };
+        !self.fields.contains_key("direction")
+            && all_are("actor_ip", false)
+            && all_are("target_ip", true)
     }
 
     /// The first value of a field.

@@ -52,8 +52,8 @@ impl Indicator {
             IndicatorKind::Arn => matching(&ARN, name()),
             IndicatorKind::Cve => matching(&CVE, text.to_ascii_uppercase()),
             IndicatorKind::Wallet => is_wallet(text).then(|| text.to_owned()),
+            IndicatorKind::Instance => (!text.is_empty()).then(|| host(&name()).to_owned()),
             IndicatorKind::Principal
-            | IndicatorKind::Instance
             | IndicatorKind::Bucket
             | IndicatorKind::Cluster
             | IndicatorKind::Container
@@ -78,6 +78,14 @@ fn disguised(visible: &str, sent: &str) -> String {
     let mut digest = crate::key::sha256(sent.trim());
     digest.truncate(16);
     format!("{visible}#hidden-{digest}")
+}
+
+/// A machine without the port that a scraper asks it on.
+fn host(name: &str) -> &str {
+    match name.rsplit_once(':') {
+        Some((host, port)) if !host.contains([':', '/']) && port.parse::<u16>().is_ok() => host,
+        _ => name,
+    }
 }
 
 fn matching(pattern: &LazyLock<Option<Regex>>, text: String) -> Option<String> {

@@ -99,7 +99,8 @@ pub(super) fn is_no_secret(key: &str, text: &str) -> bool {
     text.is_empty()
         || text.starts_with("[redacted:")
         || (text.starts_with("arn:") && !text.contains(char::is_whitespace))
-        || (key == "PWD" && (text.starts_with('/') || text.get(1..3) == Some(":\\")))
+        || (key.eq_ignore_ascii_case("pwd")
+            && (text.starts_with('/') || text.get(1..3) == Some(":\\")))
         || STATES.iter().any(|state| text.eq_ignore_ascii_case(state))
 }
 

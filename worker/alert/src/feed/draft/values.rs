@@ -256,13 +256,14 @@ impl Draft {
     }
 }
 
-/// Whether a text names nobody: a placeholder, or the platform itself where an address is asked for.
-fn is_nobody(kind: IndicatorKind, text: &str) -> bool {
+/// Whether a text names nobody: a placeholder, or where an address is asked for the platform itself or no address.
+pub(super) fn is_nobody(kind: IndicatorKind, text: &str) -> bool {
     let is_platform = || {
         let mut words = PLATFORM.iter();
         words.any(|word| text.trim().eq_ignore_ascii_case(word))
     };
-    told(text).is_none() || kind == IndicatorKind::Ip && is_platform()
+    let is_unspecified = || matches!(text.trim(), "0.0.0.0" | "::");
+    told(text).is_none() || kind == IndicatorKind::Ip && (is_platform() || is_unspecified())
 }
 
 fn is_label(text: &str) -> bool {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::feed::{Draft, Node};
-use crate::{IndicatorKind, Resource, Role};
+use crate::{IndicatorKind, Resource, Role, short_name};
 
 /// Most affected resources that are read.
 const MAX_AFFECTED: usize = 64;
@@ -59,7 +59,7 @@ fn is_key(resource: &Resource) -> bool {
 }
 
 fn add(draft: &mut Draft, kind: &str, id: &str) {
-    let short = id.rsplit(['/', ':']).next().unwrap_or(id);
+    let short = short_name(id);
     let row = KINDS.iter().find(|(known, _)| *known == kind);
     let indicator = row.map_or(IndicatorKind::Arn, |(_, indicator)| *indicator);
     let role = match indicator {

@@ -30,7 +30,8 @@ const CATEGORIES: [(&str, Class); 11] = [
     ("Sensitive Data", Class::SensitiveData),
     ("Sensitive Data Identifications", Class::SensitiveData),
     ("Posture Management", Class::Posture),
-    ("Exposure", Class::Posture),
+    // What can be reached and misused together: a toxic combination.
+    ("Exposure", Class::Threat),
     ("Software and Configuration Checks", Class::Posture),
 ];
 

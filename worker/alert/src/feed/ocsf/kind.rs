@@ -24,7 +24,16 @@ pub(super) fn kind(node: Node<'_>, info: Node<'_>, product: &Product, class: Cla
         return native_type(&name);
     }
     let named = |at: Node<'_>| at.text().as_deref().and_then(check_name);
-    let rule = || info.path("analytic/name").text();
+    // Some write the program that logged as the rule's name, and among the types too: only with the rule's number it tells
+    // one rule from another.
+    let rule = || {
+        let name = info.path("analytic/name").text()?;
+        let number = info.path("analytic/uid").text();
+        Some(match number.filter(|_| types().any(|text| text == name)) {
+            Some(number) if number != name => format!("{name}:{number}"),
+            _ => name,
+        })
+    };
     let rule_id = || named(info.path("analytic/uid"));
     let code = || named(node.path("metadata/event_code"));
     let special = || types().find(|text| class::is_specific(text));

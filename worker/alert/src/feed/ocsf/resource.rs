@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::{Draft, Node};
 use super::endpoint::host_role;
 use crate::caller::CallRecord;
-use crate::{Class, DetailKind, Direction, IndicatorKind, Role};
+use crate::{Class, DetailKind, Direction, IndicatorKind, Role, short_name};
 
 /// Parts of a resource by `role_id`: <https://schema.ocsf.io/1.6.0/objects/resource_details>.
 const ROLES: [(u64, &str, Role); 4] = [
@@ -115,7 +115,7 @@ pub(super) fn stores(draft: &mut Draft, node: Node<'_>) {
         };
         let name = store.at("name").str();
         if let Some(kind) = kind {
-            draft.add_text(kind, Role::Target, name.unwrap_or_else(|| short(id)));
+            draft.add_text(kind, Role::Target, name.unwrap_or_else(|| short_name(id)));
         }
         draft.add_text(IndicatorKind::Arn, Role::Related, id);
         draft.add(
@@ -136,15 +136,14 @@ fn role(resource: Node<'_>) -> Option<Role> {
         .map(|(.., role)| *role)
 }
 
-fn short(id: &str) -> &str {
-    id.rsplit(['/', ':']).next().unwrap_or(id)
-}
-
 /// Adds a resource with the part that is told, else with the one that its place gives it.
 fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role) {
     let name = resource.at("name").str();
-    let id = ["uid", "name", "hostname", "ip"];
-    let Some(id) = id.iter().find_map(|key| resource.at(key).text()) else {
+    let whole = resource.at("uid_alt").text();
+    let whole = whole.filter(|id| id.starts_with("arn:") || id.starts_with("//"));
+    let ids = ["uid", "name", "hostname", "ip"];
+    let mut ids = ids.iter().filter_map(|key| resource.at(key).text());
+    let Some(id) = whole.or_else(|| ids.next()) else {
         return;
     };
     let role = told.unwrap_or(by_place);
@@ -152,17 +151,17 @@ fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role
     let word = word_of(resource);
     draft.add_text(IndicatorKind::Arn, Role::Related, &id);
     if word.contains("accesskey") {
-        access_key(draft, resource, short(&id), told);
+        access_key(draft, resource, short_name(&id), told);
     } else if let Some(indicator) = indicator(resource, &word) {
         // An instance's name is a tag of it.
-        let short = short(&id);
+        let short = short_name(&id);
         let name = name.filter(|_| !short.starts_with("i-")).unwrap_or(short);
         draft.add_made_of(indicator, role, name, resource);
         draft.tell_kind(name, None, Some(kind));
     }
     let network = NETWORKS.iter().find(|(part, _)| word.contains(part));
     if let Some((_, detail)) = network {
-        draft.add_detail_text(*detail, short(&id), Some(&id));
+        draft.add_detail_text(*detail, short_name(&id), Some(&id));
     }
     addresses(draft, resource, role);
     draft.add_resource(kind, &id, name, tags(resource));

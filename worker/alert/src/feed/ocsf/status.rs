@@ -48,7 +48,8 @@ fn verdict(draft: &mut Draft, node: Node<'_>) {
         (None, Some(text)) => (DetailKind::Trait, text),
         (None, None) => return,
     };
-    draft.add_detail_text(kind, &format!("verdict {text}"), None);
+    // Worded so that it is no order to whoever reads it.
+    draft.add_detail_text(kind, &format!("judged {text} by the product"), None);
 }
 
 /// A value of an enumeration: a number and its caption, either of which may be missing.
@@ -135,7 +136,18 @@ fn state(draft: &mut Draft, node: Node<'_>) {
     draft.state.archived = (matches!(status, Some(5 | 6)) && !incident)
         || ["Archived", "Deleted"].iter().any(|one| word.is(one));
     draft.state.passed = draft.class != Class::Threat && passed(node);
+    let results = ["compliance/status", "compliance/status_code", "status_code"];
+    let mut results = results.iter().map(|path| node.path(path));
+    let undecided = |at: &Node<'_>| UNDECIDED.iter().any(|word| at.is(word));
+    if draft.class != Class::Threat
+        && let Some(result) = results.find(undecided)
+    {
+        draft.add_detail(DetailKind::CheckResult, result);
+    }
 }
+
+/// Results of checks that neither passed nor failed.
+const UNDECIDED: [&str; 4] = ["Warning", "Manual", "Not_Available", "Not_Applicable"];
 
 /// Whether a check passed: by the compliance object's own result, else by the status of the finding.
 fn passed(node: Node<'_>) -> bool {

@@ -161,7 +161,7 @@ fn read_opinions(draft: &mut Draft, node: Node<'_>) {
     }
     let status = node.path("Compliance/Status").str().and_then(told);
     if let Some(status) = status.filter(|status| !matches!(*status, "PASSED" | "FAILED")) {
-        draft.add_detail_text(DetailKind::Trait, &format!("compliance: {status}"), None);
+        draft.add_detail_text(DetailKind::CheckResult, status, None);
     }
     for reason in node
         .path("Compliance/StatusReasons")

@@ -9,7 +9,7 @@ use super::super::guardduty::{finding_of_arn, read_as};
 use super::super::{Draft, Node};
 use super::native_type;
 use super::product_fields::finding;
-use crate::{ReadError, Severity};
+use crate::{ReadError, Severity, short_name};
 
 pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
     let (resource, beside) = resource(node);
@@ -180,7 +180,7 @@ fn details(item: Node<'_>) -> Option<(&'static str, &'static str, Value)> {
     let kind = item.at("Type").str()?;
     let id = item.at("Id").str()?;
     let details = item.at("Details").at(kind);
-    let last = id.rsplit(['/', ':']).next().unwrap_or(id);
+    let last = short_name(id);
     let tags = copy(item.at("Tags"));
     let named = |key: &str| json!({ "name": last, key: id, "tags": tags });
     Some(match kind {

@@ -8,7 +8,7 @@ use super::super::resource_kind::resource_kind;
 use super::super::{Draft, Node};
 use super::place;
 use crate::caller::CallRecord;
-use crate::{Class, DetailKind, IndicatorKind, Provider, Role};
+use crate::{Class, DetailKind, IndicatorKind, Provider, Role, short_name};
 
 /// Most members of a free map that are told.
 const MAX_MEMBERS: usize = 24;
@@ -100,7 +100,7 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
         return;
     };
     let id = id.as_str();
-    let last = id.rsplit(['/', ':']).next().unwrap_or(id);
+    let last = short_name(id);
     let name = match kind {
         "AwsEcrContainerImage" => image_name(id),
         "AwsS3Object" => object(draft, id),

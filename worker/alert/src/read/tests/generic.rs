@@ -309,3 +309,55 @@ fn claims_are_kept_as_details() {
     let claims: Vec<&str> = alert.details_of(DetailKind::Claim).collect();
     assert_eq!(claims, ["known scanner", "maintenance window CHG-1"]);
 }
+
+#[test]
+fn own_machine_that_calls_out_is_what_the_alert_is_about() {
+    let fields = [
+        ("id", "/id"),
+        ("type", "/rule"),
+        ("actor_ip", "/src"),
+        ("target_ip", "/dst"),
+        ("local_port", "/dport"),
+        ("remote_port", "/sport"),
+    ];
+    let ids = feed("ids", "/rule", &fields);
+    let read = |src: &str, dst: &str| {
+        let message = json!({"id": "1", "rule": "beacon", "src": src, "dst": dst, "sport": 40112, "dport": 443});
+        read_with(&ids, &message).alerts.remove(0)
+    };
+    let role = |alert: &Alert, value: &str| {
+        let mut all = alert.indicators.iter();
+        all.find(|one| one.value == value).unwrap().role
+    };
+    let out = read("10.0.0.9", "203.0.113.9");
+    assert_eq!(role(&out, "10.0.0.9"), Role::Target);
+    assert_eq!(role(&out, "203.0.113.9"), Role::Remote);
+    assert_eq!(out.details_of(DetailKind::RemotePort).next(), Some("443"));
+    assert_eq!(out.details_of(DetailKind::LocalPort).next(), Some("40112"));
+    let inward = read("198.51.100.9", "10.0.0.9");
+    assert_eq!(role(&inward, "198.51.100.9"), Role::Actor);
+    assert_eq!(role(&inward, "10.0.0.9"), Role::Target);
+    assert_eq!(inward.details_of(DetailKind::LocalPort).next(), Some("443"));
+}
+
+#[test]
+fn placeholders_and_ports_are_no_part_of_a_name() {
+    let fields = [
+        ("id", "/id"),
+        ("type", "/rule"),
+        ("target", "/host"),
+        ("principal", "/user"),
+        ("container", "/container"),
+    ];
+    let message = json!({"id": "1", "rule": "r", "host": "web-1:9100", "user": "<NA>", "container": "unknown"});
+    let alert = read_with(&feed("falco", "/rule", &fields), &message)
+        .alerts
+        .remove(0);
+    let values: Vec<&str> = alert
+        .indicators
+        .iter()
+        .map(|one| one.value.as_str())
+        .collect();
+    assert_eq!(values, ["web-1"]);
+    assert!(alert.unreadable.is_empty());
+}

@@ -249,6 +249,7 @@ fn a21_what_tells_of_secrets_stays() {
         json!({ "secret": "arn:aws:ssm:eu-west-1:123456789012:parameter/prod/db" }),
         json!({ "name": "DB_PASSWORD", "valueFrom": { "secretKeyRef": { "name": "db", "key": "password" } } }),
         json!({ "name": "DB_PASSWORD", "valueFrom": "arn:aws:ssm:eu-west-1:123456789012:parameter/db" }),
+        json!({ "process": { "pwd": "/var/www/html" } }),
         json!([{ "name": "PWD", "val": "/srv/app" }, { "name": "PASSWORD_MIN_LENGTH", "val": "12000" }]),
         json!([{ "key": "password_enabled", "value": "yes, everywhere" }, { "key": "next_token", "value": "page" }]),
         json!({ "name": "password", "type": "credential", "display": "Sign-in password" }),

@@ -7,7 +7,7 @@ use super::super::network::read_network;
 use super::super::resource::{container, instance, read_guardrail, tags};
 use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::{DetailKind, IndicatorKind, Role, short_name};
 
 /// What names a resource of these types; others are named by their ARN alone.
 const KINDS: [(&str, IndicatorKind); 8] = [
@@ -46,7 +46,7 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
     let row = KINDS.iter().find(|(known, _)| *known == kind);
     if let (Some((_, indicator)), Some(text)) = (row, name.or(uid)) {
         // `arn:aws:ec2:…:instance/i-…` is the instance `i-…`.
-        let short = text.rsplit(['/', ':']).next().unwrap_or(text);
+        let short = short_name(text);
         draft.add_text(*indicator, Role::Target, short);
     }
     if let Some(uid) = uid {

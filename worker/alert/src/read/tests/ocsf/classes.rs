@@ -179,7 +179,7 @@ fn classes_follow_class_and_category() {
         ("Sensitive Data", Class::SensitiveData),
         (
             "Exposure/Potential Impact/Resource Hijacking",
-            Class::Posture,
+            Class::Threat,
         ),
         ("TTPs/Execution", Class::Threat),
         (
@@ -261,4 +261,16 @@ fn types_of_threats_are_rules_before_categories() {
         kind(json!({"types": ["Threats", "TTPs/Command and Control"]})),
         "TTPs/Command and Control"
     );
+}
+
+#[test]
+fn rule_that_is_named_after_its_program_has_its_number_too() {
+    let kind = |number: &str| {
+        let mut finding = with(json!({}));
+        finding["finding_info"]["analytic"] = json!({"name": "sshd", "uid": number, "type_id": 1});
+        finding["finding_info"]["types"] = json!(["sshd"]);
+        one_of(&finding).kind
+    };
+    assert_eq!(kind("5712"), "sshd:5712");
+    assert_ne!(kind("5712"), kind("5715"));
 }

@@ -257,3 +257,13 @@ fn findings_that_belong_together_name_each_other() {
         "related_finding f-1\nrelated_finding f-2"
     );
 }
+
+#[test]
+fn resource_is_told_by_its_whole_name_where_that_is_another_id() {
+    let arn = "arn:aws:iam::111122223333:policy/service-role/Invoke_Sqs";
+    let alert = one_of(&with(json!({"resources": [
+        {"uid": "ANPAEXAMPLEEXAMPLE", "uid_alt": arn, "type": "AWS::IAM::Policy"}
+    ]})));
+    assert_eq!(alert.resources[0].id, arn);
+    assert_eq!(alert.resources[0].short_id(), "Invoke_Sqs");
+}

@@ -1,7 +1,7 @@
 //! State, severity and outcome of findings.
 
 use super::*;
-use crate::Outcome;
+use crate::{DetailKind, Outcome};
 
 fn state(fields: Value) -> FeedState {
     one_of(&with(fields)).state
@@ -160,7 +160,37 @@ fn outcome_of_a_finding_is_no_state_of_the_work_on_it() {
 fn verdicts_in_favour_are_claims() {
     let told = |fields: Value| details(&one_of(&with(fields)));
     let benign = json!({"verdict": "Benign", "verdict_id": 5, "evidences": []});
-    assert_eq!(told(benign), "claim verdict Benign");
+    assert_eq!(told(benign), "claim judged Benign by the product");
     let true_positive = json!({"verdict": "True Positive", "verdict_id": 2, "evidences": []});
-    assert_eq!(told(true_positive), "trait verdict True Positive");
+    assert_eq!(
+        told(true_positive),
+        "trait judged True Positive by the product"
+    );
+}
+
+#[test]
+fn vendors_verdict_is_no_order_to_the_analyst() {
+    for verdict in ["True Positive", "False Positive", "Benign"] {
+        let alert = one_of(&with(json!({"verdict": verdict, "evidences": []})));
+        assert!(alert.flags.is_empty(), "{verdict}: {:?}", alert.flags);
+    }
+}
+
+#[test]
+fn check_that_came_to_no_result_says_which() {
+    let results = |fields: Value| {
+        let mut finding = with(fields);
+        finding["class_uid"] = json!(2003);
+        let alert = one_of(&finding);
+        alert
+            .details_of(DetailKind::CheckResult)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(results(json!({"status_code": "MANUAL"})), ["MANUAL"]);
+    assert_eq!(
+        results(json!({"compliance": {"status_id": 2, "status": "Warning"}})),
+        ["Warning"]
+    );
+    assert!(results(json!({"status_code": "FAIL"})).is_empty());
 }

@@ -1,0 +1,102 @@
+//! The name in an id: of an ARN, a resource path, a URI, an image, a host with its port.
+
+/// What may follow the name in an ARN: any version of it.
+const QUALIFIERS: [&str; 2] = [":*", ":$LATEST"];
+/// A type of ARN whose names hold slashes: `log-group:/aws/lambda/pay`.
+const LOG_GROUP: &str = "log-group:";
+/// The types of ARNs whose names may be followed by a version, separated by a colon.
+const VERSIONED: [&str; 2] = ["function:", "layer:"];
+
+/// Returns the part of an id that names the thing.
+///
+/// `arn:aws:lambda:eu-west-1:111122223333:function:pay:$LATEST` is `pay`, `…:task-definition/pay:17` is `pay:17`,
+/// `registry.example.com/shop:1` is `shop:1`, and `web-1:9100` is `web-1`.
+#[must_use]
+pub fn short_name(id: &str) -> &str {
+    let whole = id.trim_end_matches(['/', ':']);
+    let whole = QUALIFIERS
+        .iter()
+        .find_map(|end| whole.strip_suffix(end))
+        .unwrap_or(whole);
+    let arn = whole.strip_prefix("arn:");
+    match arn.and_then(|arn| arn.splitn(5, ':').nth(4)) {
+        Some(resource) => in_arn(resource),
+        None => in_path(whole),
+    }
+}
+
+/// Returns the name in the last part of an ARN.
+fn in_arn(resource: &str) -> &str {
+    if let Some(group) = resource.strip_prefix(LOG_GROUP) {
+        return group.split(':').next().unwrap_or(group);
+    }
+    if let Some(name) = VERSIONED
+        .iter()
+        .find_map(|kind| resource.strip_prefix(kind))
+    {
+        return name.split(':').next().unwrap_or(name);
+    }
+    match resource.rsplit_once('/') {
+        Some((_, name)) => name,
+        None => resource.rsplit(':').next().unwrap_or(resource),
+    }
+}
+
+/// Returns the name at the end of a path, or of words that colons separate.
+fn in_path(path: &str) -> &str {
+    if let Some((_, name)) = path.rsplit_once('/') {
+        return name;
+    }
+    match path.rsplit_once(':') {
+        // A port says nothing of the host.
+        Some((host, port)) if is_number(port) && !host.contains(':') => host,
+        Some((_, name)) => name,
+        None => path,
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_name_is_what_people_call_the_thing() {
+        for (id, name) in [
+            (
+                "arn:aws:lambda:eu-west-1:111122223333:function:pay:$LATEST",
+                "pay",
+            ),
+            (
+                "arn:aws:lambda:eu-west-1:111122223333:function:pay:12",
+                "pay",
+            ),
+            (
+                "arn:aws:ecs:eu-west-1:111122223333:task-definition/pay:17",
+                "pay:17",
+            ),
+            (
+                "arn:aws:logs:eu-west-1:111122223333:log-group:/aws/lambda/pay:*",
+                "/aws/lambda/pay",
+            ),
+            ("arn:aws:iam::111122223333:role/teams/deploy", "deploy"),
+            ("arn:aws:rds:eu-west-1:111122223333:db:ledger", "ledger"),
+            ("arn:aws:s3:::shop-exports", "shop-exports"),
+            ("arn:aws:sqs:eu-west-1:111122223333:orders", "orders"),
+            ("registry.example.com/team/shop:1", "shop:1"),
+            (
+                "//compute.googleapis.com/projects/p/zones/z/instances/web",
+                "web",
+            ),
+            ("AWS::::Account:111122223333", "111122223333"),
+            ("AWS::IAM::AccessKey:AKIAEXAMPLE", "AKIAEXAMPLE"),
+            ("web-1:9100", "web-1"),
+            ("i-0c4e9a71d2b36f580", "i-0c4e9a71d2b36f580"),
+        ] {
+            assert_eq!(short_name(id), name, "{id}");
+        }
+    }
+}
