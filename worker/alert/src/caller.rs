@@ -20,12 +20,12 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Whether somebody is named, and not only an address: that alone is a connection.
+    /// Tells whether somebody is named, and not only an address: that alone is a connection.
     pub(crate) fn is_named(&self) -> bool {
         self.principal.is_some() || self.access_key.is_some()
     }
 
-    /// Whether every value of this caller stands in the other one.
+    /// Tells whether every value of this caller stands in the other one.
     pub(crate) fn is_part_of(&self, other: &Self) -> bool {
         let is_in = |one: &Option<String>, other: &Option<String>| one.is_none() || one == other;
         is_in(&self.principal, &other.principal)
@@ -44,7 +44,7 @@ pub(crate) struct CallRecord {
 }
 
 impl CallRecord {
-    /// Whether no field has more than one value.
+    /// Tells whether no field has more than one value.
     pub(crate) fn has_one_of_each(&self) -> bool {
         let fields = [&self.principals, &self.access_keys, &self.addresses];
         fields.iter().all(|values| values.len() <= 1)
@@ -67,7 +67,7 @@ impl CallRecord {
     }
 }
 
-/// Each value, or nothing once.
+/// Returns each value, or nothing once.
 fn each(values: &[String]) -> impl Iterator<Item = Option<&String>> {
     let nothing = values.is_empty().then_some(None);
     values.iter().map(Some).chain(nothing)
@@ -84,7 +84,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The word used in JSON and details.
+    /// Returns the word used in JSON and details.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Inbound => "inbound",

@@ -72,19 +72,32 @@ pub(crate) fn in_account(
 /// IAM Identity Center names its sessions after the user, and so do identity providers, by the address of a mailbox.
 /// <https://docs.aws.amazon.com/singlesignon/latest/userguide/logging-using-cloudtrail.html>
 pub(crate) fn person_behind<'a>(name: &'a str, id: Option<&'a str>) -> Option<&'a str> {
-    let in_arn = || {
-        let (_, path) = name.split_once(":assumed-role/")?;
-        path.rsplit_once('/').map(|(_, session)| session)
-    };
-    let session = session_in(id).or_else(in_arn)?;
+    let session = session_in(id).or_else(|| session_of_arn(name))?;
     let is_person = name.contains("AWSReservedSSO_") || session.contains('@');
     (is_person && !session.is_empty() && session != name).then_some(session)
 }
 
-/// Returns the name of a session in the unique id of a role: `AROA…:session`.
+/// Returns the name of a session in the unique id of a role, `AROA…:session`, or in the ARN of the session.
 pub(crate) fn session_in(id: Option<&str>) -> Option<&str> {
-    let (_, session) = id?.split_once(':')?;
+    let id = id?;
+    if id.starts_with("arn:") {
+        return session_of_arn(id);
+    }
+    let (_, session) = id.split_once(':')?;
     Some(session)
+}
+
+fn session_of_arn(arn: &str) -> Option<&str> {
+    let (_, path) = arn.split_once(":assumed-role/")?;
+    path.rsplit_once('/').map(|(_, session)| session)
+}
+
+/// Returns the name of who an ARN names, without its path: of a session that of its role.
+pub(crate) fn base_name_of(arn: &str) -> &str {
+    if let Some((_, path)) = arn.split_once(":assumed-role/") {
+        return path.split('/').next().unwrap_or(path);
+    }
+    arn.rsplit(['/', ':']).next().unwrap_or(arn)
 }
 
 /// Returns the name of the role that an ARN names, without its path.
@@ -100,7 +113,7 @@ pub(crate) fn account_of(arn: &str) -> Option<&str> {
 
 impl PrincipalKind {
     /// The kind by the word that CloudTrail, and GuardDuty after it, has for it, or by the type of a resource; else by the
-    /// letters that its unique id begins with. None where neither tells.
+    /// letters that its unique id begins with, or by its ARN. None where neither tells.
     ///
     /// <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-user-identity.html>,
     /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids>
@@ -114,6 +127,9 @@ impl PrincipalKind {
             _ => match id?.get(..4)? {
                 "AIDA" => Some(Self::User),
                 "AROA" => Some(Self::Role),
+                "arn:" if id?.contains(":user/") => Some(Self::User),
+                "arn:" if id?.contains(":role/") => Some(Self::Role),
+                "arn:" if id?.contains(":assumed-role/") => Some(Self::Role),
                 _ => None,
             },
         }

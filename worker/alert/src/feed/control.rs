@@ -23,6 +23,9 @@ const PLACEHOLDERS: [&str; 16] = [
     "(null)",
 ];
 
+/// Bytes of the longest of these.
+const LONGEST: usize = 14;
+
 /// Resource types of ARNs that name who looked, not what was looked for.
 const OBSERVERS: [&str; 4] = ["analyzer", "detector", "hub", "product"];
 
@@ -32,9 +35,10 @@ const SEPARATORS: [char; 6] = ['-', '_', '/', ':', '#', '@'];
 /// Returns the text, or `None` where it is a placeholder.
 pub(super) fn told(text: &str) -> Option<&str> {
     let text = text.trim();
-    let is_placeholder = PLACEHOLDERS
-        .iter()
-        .any(|word| text.eq_ignore_ascii_case(word));
+    let is_placeholder = text.len() <= LONGEST
+        && PLACEHOLDERS
+            .iter()
+            .any(|word| text.eq_ignore_ascii_case(word));
     (!text.is_empty() && !is_placeholder).then_some(text)
 }
 
@@ -128,6 +132,15 @@ fn is_time(part: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn placeholders_tell_nothing() {
+        for word in PLACEHOLDERS {
+            assert_eq!(told(&format!(" {} ", word.to_uppercase())), None, "{word}");
+        }
+        assert_eq!(told(" "), None);
+        assert_eq!(told(" none of these "), Some("none of these"));
+    }
 
     #[test]
     fn check_names_lose_arns_and_random_tails() {

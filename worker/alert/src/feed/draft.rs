@@ -14,6 +14,7 @@ use crate::{
     Principal, PrincipalKind, Provider, Resource, Role, Severity, Technique, Times, indicator,
 };
 
+mod aliases;
 mod callers;
 mod decoded;
 mod finish;
@@ -69,6 +70,8 @@ pub(crate) struct Draft {
     pub(crate) state: FeedState,
     /// Whose credentials were used, where that is another account than the one it was made for.
     pub(crate) caller_account: Option<String>,
+    /// Number and id of the project, where the finding has both.
+    pub(crate) project: Option<(String, String)>,
     indicators: BTreeSet<(Role, IndicatorKind, String)>,
     principals: BTreeSet<Principal>,
     /// Addresses of what it concerns.
@@ -126,6 +129,7 @@ impl Draft {
             count: 1,
             state: FeedState::default(),
             caller_account: None,
+            project: None,
             indicators: BTreeSet::new(),
             principals: BTreeSet::new(),
             addresses: BTreeSet::new(),
@@ -352,6 +356,44 @@ impl Draft {
             name: name.map(str::to_owned),
             tags,
         });
+    }
+
+    /// Writes all names of resources with the project's id where they have its number: one resource has one name.
+    pub(crate) fn unify_project(&mut self) {
+        let Some((number, id)) = self.project.take() else {
+            return;
+        };
+        let (from, to) = (format!("/projects/{number}"), format!("/projects/{id}"));
+        let unified = |name: &str| {
+            let (head, tail) = name.split_once(from.as_str())?;
+            let is_whole = tail.is_empty() || tail.starts_with('/');
+            is_whole.then(|| format!("{head}{to}{tail}"))
+        };
+        let names = self.indicators.iter();
+        let names = names.filter(|(_, kind, _)| *kind == IndicatorKind::Arn);
+        let changed: Vec<_> = names
+            .filter_map(|one| Some((one.clone(), unified(&one.2)?)))
+            .collect();
+        for (one, name) in changed {
+            self.indicators.remove(&one);
+            self.indicators.insert((one.0, one.1, name));
+        }
+        for resource in std::mem::take(&mut self.resources) {
+            let name = unified(&resource.id).unwrap_or(resource.id);
+            self.add_resource(
+                &resource.kind,
+                &name,
+                resource.name.as_deref(),
+                resource.tags,
+            );
+        }
+        let details = std::mem::take(&mut self.details).into_iter();
+        self.details = details
+            .map(|detail| Detail {
+                about: detail.about.map(|about| unified(&about).unwrap_or(about)),
+                ..detail
+            })
+            .collect();
     }
 
     /// Puts the event times that are known into `times`.

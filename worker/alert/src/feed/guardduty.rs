@@ -15,7 +15,9 @@ mod runtime;
 mod sequence;
 
 use self::evidence::AdditionalInfo;
-pub(super) use action::{add_operation, call_outcome, http_outcome};
+pub(super) use action::{
+    add_operation, call_outcome, caller_account, http_outcome, remote_account,
+};
 pub(super) use evidence::read_info;
 pub(super) use login::outcome_of_type as login_outcome;
 pub(super) use network::canonical;

@@ -4,15 +4,21 @@
 //! objects, numbers in strings, and times in four forms. A [`Node`] reads all of them and is never surprised.
 
 use chrono::{DateTime, Datelike, Utc};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A place in a finding; it may be empty.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Node<'a>(Option<&'a Value>);
+pub(crate) struct Node<'a>(Option<&'a Value>, Keys);
 
 impl<'a> Node<'a> {
-    pub(crate) const fn of(value: &'a Value) -> Self {
-        Self(Some(value))
+    const NOTHING: Self = Self(None, Keys(0));
+
+    pub(crate) fn of(value: &'a Value) -> Self {
+        let keys = match value {
+            Value::Object(map) => Keys::of(map),
+            _ => Keys(0),
+        };
+        Self(Some(value), keys)
     }
 
     pub(crate) const fn value(self) -> Option<&'a Value> {
@@ -21,20 +27,33 @@ impl<'a> Node<'a> {
 
     /// The child of this name, in any case and with or without `_` between words; an exact spelling wins.
     pub(crate) fn at(self, key: &str) -> Self {
-        let Some(Value::Object(map)) = self.0 else {
-            return Self(None);
+        let Some(Value::Object(map)) = self.0.filter(|_| self.1.may_have(key)) else {
+            return Self::NOTHING;
         };
         let exact = map.get(key).filter(|value| !value.is_null());
-        Self(exact.or_else(|| {
+        let found = exact.or_else(|| {
             map.iter()
                 .find(|(name, value)| is_same_key(name, key) && !value.is_null())
                 .map(|(_, value)| value)
-        }))
+        });
+        found.map_or(Self::NOTHING, Self::of)
+    }
+
+    /// The child of exactly this name.
+    pub(crate) fn exactly(self, key: &str) -> Self {
+        let Some(Value::Object(map)) = self.0.filter(|_| self.1.may_have(key)) else {
+            return Self::NOTHING;
+        };
+        map.get(key).map_or(Self::NOTHING, Self::of)
     }
 
     /// The descendant under these names, separated by `/`.
     pub(crate) fn path(self, path: &str) -> Self {
-        path.split('/').fold(self, Self::at)
+        match path.split_once('/') {
+            _ if self.0.is_none() => self,
+            Some((key, rest)) => self.at(key).path(rest),
+            None => self.at(path),
+        }
     }
 
     /// Whether something other than `null` stands here.
@@ -149,6 +168,40 @@ impl<'a> Node<'a> {
     }
 }
 
+/// Which keys an object may have, by three of their letters: most names that are asked for stand in no finding, and
+/// this tells so without a look at its keys.
+#[derive(Debug, Clone, Copy)]
+struct Keys(u128);
+
+impl Keys {
+    fn of(map: &Map<String, Value>) -> Self {
+        let bits = map.keys().map(|key| Self::bit(key));
+        Self(bits.fold(0, std::ops::BitOr::bitor))
+    }
+
+    fn may_have(self, key: &str) -> bool {
+        self.0 & Self::bit(key) != 0
+    }
+
+    /// Returns one bit for all keys that [`is_same_key`] does not tell apart.
+    fn bit(key: &str) -> u128 {
+        let [first, second, last] = match *key.as_bytes() {
+            [first, second, .., last] if first != b'_' && second != b'_' && last != b'_' => {
+                [first, second, last]
+            }
+            _ => {
+                let mut letters = key.bytes().filter(|byte| *byte != b'_');
+                let first = letters.next().unwrap_or_default();
+                let second = letters.next().unwrap_or(first);
+                [first, second, letters.next_back().unwrap_or(second)]
+            }
+        };
+        let [first, second, last] = [first, second, last].map(|letter| u32::from(letter | 0x20));
+        // Of the factors that were tried these tell most of the names apart that feeds and readers have.
+        1 << ((first * 11 + second * 41 + last * 31) % u128::BITS)
+    }
+}
+
 /// Whether two keys differ in nothing but case and `_`: `resourceName`, `ResourceName` and `resource_name`.
 pub(crate) fn is_same_key(one: &str, other: &str) -> bool {
     fn letters(key: &str) -> impl Iterator<Item = u8> + '_ {
@@ -229,6 +282,32 @@ mod tests {
         assert_eq!(node.path("service/count").count(), Some(6));
         assert!(!node.path("service/action").exists());
         assert!(!node.path("service/action/api").exists());
+    }
+
+    #[test]
+    fn keys_are_found_in_every_spelling() {
+        let key = "sourceIp";
+        for spelled in [
+            "sourceIp",
+            "SourceIP",
+            "source_ip",
+            "_source_ip",
+            "SOURCE_IP_",
+            "sourceip",
+            "s_ourceip",
+            "sourcei_p",
+        ] {
+            let value = json!({spelled: "x", "a": 1});
+            assert_eq!(Node::of(&value).at(key).str(), Some("x"), "{spelled}");
+        }
+        for (key, spelled) in [("id", "i_d"), ("id", "ID_"), ("arn", "a_rn"), ("a", "__A")] {
+            let value = json!({spelled: 1});
+            assert!(Node::of(&value).at(key).exists(), "{spelled}");
+        }
+        let short = json!({"_x_": 1});
+        assert!(Node::of(&short).at("X").exists());
+        assert!(!Node::of(&short).exactly("x").exists());
+        assert!(Node::of(&json!({"": 1})).at("_").exists());
     }
 
     #[test]

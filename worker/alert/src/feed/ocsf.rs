@@ -161,10 +161,7 @@ fn collect<'a>(node: Node<'a>, path: &str, places: &mut Vec<Node<'a>>) {
         Some((key, rest)) => (key, Some(rest)),
         None => (path, None),
     };
-    let Some(value) = node.value().and_then(|value| value.get(key)) else {
-        return;
-    };
-    for inner in Node::of(value).items() {
+    for inner in node.exactly(key).items() {
         match rest {
             Some(rest) => collect(inner, rest, places),
             None => places.push(inner),

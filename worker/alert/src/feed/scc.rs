@@ -101,12 +101,18 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
     for indicator in [finding.at("indicator"), source.at("properties")] {
         entities::indicators(&mut draft, indicator);
     }
-    access::status(&mut draft, finding.path("status/code"));
-    access::job_state(&mut draft, finding.path("job/state"));
+    outcome(&mut draft, finding, &category);
+    draft.unify_project();
+    Ok(draft)
+}
+
+/// Reads how it ended, where no call told.
+fn outcome(draft: &mut Draft, finding: Node<'_>, category: &str) {
+    access::status(draft, finding.path("status/code"));
+    access::job_state(draft, finding.path("job/state"));
     if category == LOGIN_BLOCKED {
         draft.outcome = Some(Outcome::Blocked);
     }
-    Ok(draft)
 }
 
 /// The category of log-ins that were stopped, which no field tells.

@@ -67,6 +67,8 @@ impl Indicator {
         // any other.
         let value = match kind {
             IndicatorKind::Url => redact_url(&value),
+            // Written by us, of numbers alone.
+            IndicatorKind::Ip | IndicatorKind::Cve => value,
             _ => redact_known(&value).0.into_owned(),
         };
         (!value.is_empty() && value.len() <= MAX_VALUE_BYTES).then_some(Self { kind, value, role })

@@ -1,6 +1,7 @@
 //! Messages as feeds really send them. Sample files: `tests/fixtures/alerts/`.
 
 mod addresses;
+mod aliases;
 mod asff;
 mod attacks;
 mod bases;

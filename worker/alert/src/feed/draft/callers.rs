@@ -11,8 +11,8 @@ use crate::{IndicatorKind, PrincipalKind, Provider, Role};
 /// Most callers: who is not among them is tied to nobody.
 const MAX_CALLERS: usize = 256;
 
-/// What names a user beside the id, best first.
-const NAMES: [&str; 4] = ["name", "email_addr", "full_name", "uid_alt"];
+/// What names a user beside the name and the id, best first.
+const NAMES: [&str; 3] = ["email_addr", "full_name", "uid_alt"];
 
 impl Draft {
     /// Adds whose credentials were used, with the unique id and the word of AWS for what they are, and returns the names.
@@ -84,9 +84,11 @@ impl Draft {
         let user = actor.at("user");
         let (name, id, word) = (user.at("name"), user.at("uid"), user.at("type"));
         let issuer = self.text_of(actor.path("session/issuer"));
+        let active = user.path("account/uid");
         let account = issuer
             .and_then(account_of)
-            .or(user.path("account/uid").str());
+            .or_else(|| account_of(id.str()?).filter(|account| !account.is_empty()))
+            .or(active.str());
         let role = issuer.and_then(role_in);
         // Whoever assumes a role chooses the name of the session: it names nobody.
         let session = session_in(id.str()).or_else(|| actor.path("session/uid").str());
@@ -105,6 +107,10 @@ impl Draft {
             let word = Value::from("AssumedRole");
             names.extend(self.add_caller(account, Node::of(&role), id, Node::of(&word)));
         }
+        names.extend(self.add_aliases(actor, &names));
+        if issuer.is_none() && !names.is_empty() {
+            self.add_account(active);
+        }
         names
     }
 
@@ -115,6 +121,10 @@ impl Draft {
         }
         let id = user.at("uid");
         self.add(IndicatorKind::Principal, Role::Related, id);
+        let named = self.add(IndicatorKind::Principal, Role::Actor, user.at("name"));
+        if !named.is_empty() {
+            return named;
+        }
         let names = NAMES.iter().map(|key| user.at(key));
         let names = names.chain(Some(id).filter(|_| !has_role));
         self.add_first(IndicatorKind::Principal, Role::Actor, names)

@@ -44,6 +44,14 @@ const ADDRESSES: [&str; 7] = [
     "value",
 ];
 
+/// Returns the members of an object that hold a value of this kind.
+const fn members_of(kind: IndicatorKind) -> &'static [&'static str] {
+    match kind {
+        IndicatorKind::Ip => &ADDRESSES,
+        _ => &MEMBERS,
+    }
+}
+
 /// What platforms write in the place of an address where their own services called.
 const PLATFORM: [&str; 4] = ["AWS Internal", "gce-internal-ip", "private", "internal"];
 
@@ -79,7 +87,17 @@ impl Draft {
                     .collect();
             }
             Value::Object(members) if members.is_empty() => return Vec::new(),
-            Value::Object(_) if depth < MAX_DEPTH => self.add_member(kind, role, node, depth),
+            Value::Object(_) if depth < MAX_DEPTH => {
+                // The first member that has a value is that of the object; what others hold is not missed.
+                let known = self.unread.len();
+                let mut members = members_of(kind).iter().map(|key| node.at(key));
+                let found = members.find_map(|member| {
+                    let found = self.add_actor_values(kind, role, member, depth + 1);
+                    self.unread.truncate(known);
+                    Some(found).filter(|found| !found.is_empty())
+                });
+                found.unwrap_or_default()
+            }
             Value::Number(number) if kind == IndicatorKind::Principal => {
                 let text = number.to_string();
                 self.add_text(kind, role, &text).into_iter().collect()
@@ -92,29 +110,6 @@ impl Draft {
             self.unread(node);
         }
         found
-    }
-
-    /// Adds the value of an object: that of the first member that has one.
-    fn add_member(
-        &mut self,
-        kind: IndicatorKind,
-        role: Role,
-        node: Node<'_>,
-        depth: usize,
-    ) -> Vec<String> {
-        let members = match kind {
-            IndicatorKind::Ip => ADDRESSES.as_slice(),
-            _ => MEMBERS.as_slice(),
-        };
-        let known = self.unread.len();
-        for key in members {
-            let found = self.add_actor_values(kind, role, node.at(key), depth + 1);
-            self.unread.truncate(known);
-            if !found.is_empty() {
-                return found;
-            }
-        }
-        Vec::new()
     }
 
     /// Adds the values of the first of these fields that has one: they name the same. Where none has one, those that are
@@ -256,7 +251,7 @@ impl Draft {
     }
 }
 
-/// Whether a text names nobody: a placeholder, or where an address is asked for the platform itself or no address.
+/// Tells whether a text names nobody: a placeholder, or where an address is asked for the platform itself or no address.
 pub(super) fn is_nobody(kind: IndicatorKind, text: &str) -> bool {
     let is_platform = || {
         let mut words = PLATFORM.iter();

@@ -74,7 +74,7 @@ fn direction(service: Node<'_>) -> Option<Direction> {
 /// whose the address is, and so it does of whoever came from an address alone: the credentials are ours.
 ///
 /// <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_RemoteAccountDetails.html>
-pub(super) fn caller_account(draft: &Draft, service: Node<'_>) -> Option<String> {
+pub(in crate::feed) fn caller_account(draft: &Draft, service: Node<'_>) -> Option<String> {
     let call = service.path("action/awsApiCallAction");
     let caller = call.at("callerType");
     let is_account = !caller.exists() || caller.is("Remote Account") || caller.is("remoteAccount");
@@ -88,11 +88,15 @@ fn api_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
     let caller = read_far_end(draft, Role::Actor, call.at("remoteIpDetails"));
     draft.called_from(addresses(call.at("remoteIpDetails")));
     let caller = caller.as_deref();
-    draft.add(
-        IndicatorKind::Domain,
-        Role::Related,
-        call.path("domainDetails/domain"),
-    );
+    // Beside an address the name of the host says nothing of who called.
+    let has_address = call.at("remoteIpDetails").is_object() && caller.is_some();
+    let role = if has_address {
+        Role::Related
+    } else {
+        Role::Actor
+    };
+    let domain = call.path("domainDetails/domain");
+    draft.add(IndicatorKind::Domain, role, domain);
     draft.add_detail_about(DetailKind::UserAgent, call.at("userAgent"), caller);
     remote_account(draft, call.at("remoteAccountDetails"), caller);
     let service = call.at("serviceName");
@@ -127,9 +131,11 @@ pub(in crate::feed) fn add_operation(
     Some(whole)
 }
 
-/// Whose account called, whether that belongs to ours, and the service of AWS that it is of.
-fn remote_account(draft: &mut Draft, account: Node<'_>, caller: Option<&str>) {
+/// Whose account called, whether that belongs to ours, and the service of AWS that it is of. An account that is not the
+/// alert's is an actor, also one of the same organisation.
+pub(in crate::feed) fn remote_account(draft: &mut Draft, account: Node<'_>, caller: Option<&str>) {
     add_other_account(draft, account.at("accountId"), caller);
+    draft.add_account(account.at("accountId"));
     let id = account.at("accountId").text();
     let id = id.as_deref();
     draft.add_detail_about(DetailKind::Application, account.at("awsServiceName"), id);

@@ -102,7 +102,8 @@ fn process(draft: &mut Draft, process: Node<'_>) {
         Role::Related,
         process.at("executableSha256"),
     );
-    // A user of the machine, not of the account.
+    // A user of the machine, not of the account: context, for the feed does not say that this user acted.
+    draft.add(IndicatorKind::Principal, Role::Related, process.at("user"));
     let about = canonical(IndicatorKind::Process, process.at("name"));
     draft.add_detail_about(
         DetailKind::ProcessUser,

@@ -113,7 +113,7 @@ fn actor(draft: &mut Draft, actor: Node<'_>) -> CallRecord {
     }
 }
 
-/// Reads an endpoint and returns its address.
+/// Reads an endpoint and returns its address, where somebody came from there.
 fn endpoint(draft: &mut Draft, endpoint: Node<'_>) -> Option<String> {
     let direction = endpoint.path("connection/direction");
     let role = if direction.is("OUTBOUND") {
@@ -134,7 +134,7 @@ fn endpoint(draft: &mut Draft, endpoint: Node<'_>) -> Option<String> {
     add_asn(draft, endpoint.path("autonomousSystem/number"), about);
     add_port(draft, DetailKind::RemotePort, endpoint.at("port"), about);
     add_direction(draft, direction, about);
-    address
+    address.filter(|_| role == Role::Actor)
 }
 
 /// A call that a signal tells of.

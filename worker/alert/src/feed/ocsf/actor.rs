@@ -68,8 +68,56 @@ pub(super) fn read(draft: &mut Draft, actor: Node<'_>) -> CallRecord {
             draft.add_detail_about(kind, value, name);
         }
     }
+    invoked_by(draft, actor.at("invoked_by"));
+    // The process of an actor is who acted, by the user that it runs as.
+    user_of(draft, actor.at("process"), &record.principals);
     record
 }
+
+/// What AWS writes in the place of a service's name where it does not tell which of its own called.
+const PLATFORM: &str = "AWS Internal";
+
+/// Adds what called for the user: a service of a cloud by its host, an application by its name.
+fn invoked_by(draft: &mut Draft, service: Node<'_>) {
+    let Some(name) = draft.text_of(service).filter(|name| *name != PLATFORM) else {
+        return;
+    };
+    let is_host = draft
+        .add_text(IndicatorKind::Domain, Role::Actor, name)
+        .is_some();
+    if !is_host {
+        draft.add(IndicatorKind::Principal, Role::Actor, service);
+    }
+}
+
+/// Adds the user of a process that acted, unless it is one of these.
+fn user_of(draft: &mut Draft, process: Node<'_>, known: &[String]) {
+    let user = process.at("user");
+    if user.exists() {
+        draft.add_other(user, known);
+    }
+}
+
+/// Adds who else acted: whoever made a job, and of an event about a file without an actor the owner of the file.
+pub(super) fn others(draft: &mut Draft, evidence: Node<'_>, record: &CallRecord) {
+    if draft.class != Class::Threat {
+        return;
+    }
+    let creator = evidence.path("job/user");
+    if creator.exists() {
+        draft.add_other(creator, &record.principals);
+    }
+    let owner = evidence.path("file/owner");
+    let is_by_owner = class::uid(evidence) == Some(FILE_ACTIVITY) && record.principals.is_empty();
+    if is_by_owner && owner.exists() {
+        draft.add_other(owner, &[]);
+    } else if let Some(name) = name(owner) {
+        draft.add_text(IndicatorKind::Principal, Role::Related, name);
+    }
+}
+
+/// The class of events about files, in which somebody does something to a file.
+const FILE_ACTIVITY: u64 = 1001;
 
 /// Adds the names of who acted: of the user and the role, else of the session.
 fn named(draft: &mut Draft, actor: Node<'_>) -> Vec<String> {

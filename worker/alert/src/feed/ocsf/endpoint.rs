@@ -58,8 +58,19 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own:
     for (end, role) in [(from, source), (to, destination)] {
         draft.add(IndicatorKind::Ip, role, end.at(BETWEEN));
     }
-    let proxy = evidence.path("proxy_endpoint/ip");
-    draft.add(IndicatorKind::Ip, Role::Related, proxy);
+    // Whoever came, came through a proxy; whoever went out was seen by one. What a client wrote of who it is stands for
+    // itself: no platform ties it to the call.
+    let proxy = match (source, destination) {
+        (Role::Actor, _) => source,
+        (_, Role::Remote) => destination,
+        _ => Role::Related,
+    };
+    for node in each(evidence, "proxy_endpoint/ip") {
+        draft.add(IndicatorKind::Ip, proxy, node);
+    }
+    for node in each(evidence, "http_request/x_forwarded_for") {
+        draft.add(IndicatorKind::Ip, source, node);
+    }
     let connection = evidence.at("connection_info");
     draft.add_detail(DetailKind::Protocol, connection.at("protocol_name"));
     if let Some(word @ ("INBOUND" | "OUTBOUND")) = direction.as_deref() {

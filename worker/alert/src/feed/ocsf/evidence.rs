@@ -9,12 +9,11 @@ use crate::caller::CallRecord;
 use crate::{Class, DetailKind, Direction, IndicatorKind, Role};
 
 /// What is told by name of an evidence, of which nothing says the part.
-const INDICATORS: [(&str, IndicatorKind); 9] = [
+const INDICATORS: [(&str, IndicatorKind); 8] = [
     ("answers/rdata", IndicatorKind::Ip),
     ("answers/rdata", IndicatorKind::Domain),
     ("query/answers/rdata", IndicatorKind::Ip),
     ("query/answers/rdata", IndicatorKind::Domain),
-    ("http_request/x_forwarded_for", IndicatorKind::Ip),
     ("http_request/referrer", IndicatorKind::Url),
     ("email/x_originating_ip", IndicatorKind::Ip),
     ("email/urls/url_string", IndicatorKind::Url),
@@ -102,6 +101,7 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: R
         ..actor::read(draft, evidence.at("actor"))
     };
     draft.add_call(&record);
+    actor::others(draft, evidence, &record);
     process::read(draft, evidence);
     asked(draft, evidence, ends.far);
     for (path, kind) in INDICATORS {

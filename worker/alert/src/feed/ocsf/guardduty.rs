@@ -3,7 +3,7 @@
 //! One finding is one alert, whoever carried it, so both formats must tell these alike.
 
 use super::super::guardduty::{
-    add_operation, affected, call_outcome, http_outcome, login_outcome, read_info,
+    add_operation, affected, call_outcome, http_outcome, login_outcome, read_info, remote_account,
 };
 use super::super::{Draft, Node};
 use super::endpoint::direction;
@@ -18,7 +18,7 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, record: CallRecord) {
     let service = api.path("service/name");
     let (operation, response) = (api.at("operation"), api.at("response"));
     add_operation(draft, operation, service, response.at("error"));
-    let outcome = if draft.kind.starts_with("AttackSequence:") {
+    let outcome = if is_sequence(&draft.kind) {
         None
     } else if draft.kind.contains(":Kubernetes/") {
         response.at("code").count().and_then(http_outcome)
@@ -26,8 +26,11 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, record: CallRecord) {
         call_outcome(operation, response.at("error")).or_else(|| login_outcome(&draft.kind))
     };
     draft.outcome = draft.outcome.or(outcome);
+    let account = evidence.path("data/remote_account_details");
+    remote_account(draft, account, record.addresses.first().map(String::as_str));
     if operation.exists() {
-        if record.principals.is_empty() {
+        // The calls of a sequence need not be those of the only credentials that it names.
+        if record.principals.is_empty() && !is_sequence(&draft.kind) {
             draft.called_from(record.addresses);
         }
         let affected = evidence.path("data/affected_resource");
@@ -36,9 +39,13 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, record: CallRecord) {
     read_info(draft, evidence.at("data"), None);
 }
 
+fn is_sequence(kind: &str) -> bool {
+    kind.starts_with("AttackSequence:")
+}
+
 /// What was done.
 fn action(kind: &str, evidence: Node<'_>) -> Option<String> {
-    if kind.starts_with("AttackSequence:") {
+    if is_sequence(kind) {
         return Some("ATTACK_SEQUENCE".to_owned());
     }
     let said = |word: &str, about: Node<'_>| Some(format!("{word} {}", about.str()?));

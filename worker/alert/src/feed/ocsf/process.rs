@@ -70,7 +70,10 @@ fn read_process(draft: &mut Draft, process: Node<'_>) {
         draft.add_detail_text(DetailKind::CommandLine, line, name.str());
         draft.add_from_text(line);
     }
+    // The user of a process on a machine is context: the machine stands for what runs on it. Only the process of an actor
+    // says who acted, see `actor::read`.
     let user = process.path("user/name");
+    draft.add(IndicatorKind::Principal, Role::Related, user);
     draft.add_detail_about(DetailKind::ProcessUser, user, name.str());
     let parent = process.at("parent_process");
     if !parent.exists() {

@@ -1,5 +1,8 @@
 //! Who acted, by which call, with which outcome.
 
+use serde_json::Value;
+
+use super::super::control::told;
 use super::super::{Draft, Node};
 use super::connection::address;
 use super::fields::{canonical_member, filled, member, plain_member};
@@ -45,10 +48,11 @@ pub(super) fn read(draft: &mut Draft, access: Node<'_>) {
     principals.extend(draft.add(IndicatorKind::Principal, Role::Actor, email));
     principals.extend(draft.add(IndicatorKind::Principal, Role::Actor, access.at("userName")));
     principals.extend(subject(draft, access, email.str()));
-    let delegations = access.at("serviceAccountDelegationInfo").items();
-    for delegation in delegations.flat_map(delegates) {
-        principals.extend(delegated(draft, delegation, email.str()));
-    }
+    principals.extend(chain(
+        draft,
+        access.at("serviceAccountDelegationInfo"),
+        email.str(),
+    ));
     let access_key = key(draft, access.at("serviceAccountKeyName"));
     draft.add_call(&CallRecord {
         principals,
@@ -76,6 +80,62 @@ fn subject(draft: &mut Draft, node: Node<'_>, email: Option<&str>) -> Option<Str
     }
     draft.add_detail_text(DetailKind::Session, plain, Some(email));
     draft.add_made_of(IndicatorKind::Principal, Role::Actor, plain, subject)
+}
+
+/// Adds everybody of a chain of delegations, by way of whom somebody acts as this account: records, or text.
+fn chain(draft: &mut Draft, delegations: Node<'_>, account: Option<&str>) -> Vec<String> {
+    let mut names = Vec::new();
+    for delegation in delegations.items() {
+        if delegation.is_object() {
+            for delegate in delegates(delegation) {
+                names.extend(delegated(draft, delegate, account));
+            }
+        } else {
+            names.extend(written_chain(draft, delegation, account));
+        }
+    }
+    names
+}
+
+/// What stands between the names of a chain that is written as text.
+const BETWEEN: [char; 9] = [',', ';', '|', '>', '→', '[', ']', '"', '\''];
+
+/// Adds everybody whom a chain names that is written as text, or as JSON in a text. What else stands there is unread.
+fn written_chain(draft: &mut Draft, node: Node<'_>, account: Option<&str>) -> Vec<String> {
+    let Some(text) = draft.text_of(node).and_then(told) else {
+        return Vec::new();
+    };
+    if text.starts_with(['{', '['])
+        && let Ok(parsed) = serde_json::from_str::<Value>(text)
+        && parsed.pointer("/0").unwrap_or(&parsed).is_object()
+    {
+        let names = chain(draft, Node::of(&parsed), account);
+        if names.is_empty() {
+            draft.unread(node);
+        }
+        return names;
+    }
+    let words = text.split(|one: char| one.is_whitespace() || BETWEEN.contains(&one));
+    let is_name = |word: &&str| word.chars().any(char::is_alphanumeric);
+    let mut names = Vec::new();
+    for word in words.filter(is_name) {
+        let name = plain_member(word.trim_end_matches('-'));
+        let added = draft.add_made_of(IndicatorKind::Principal, Role::Actor, name, node);
+        if let Some(name) = added.as_deref().filter(|name| Some(*name) != account) {
+            draft.add_detail_text(DetailKind::Session, name, account);
+        }
+        names.extend(added);
+    }
+    names
+}
+
+/// Adds everybody of a chain of delegations that a detector writes in a record of its own.
+pub(super) fn delegation(draft: &mut Draft, delegation: Node<'_>) {
+    let principals = chain(draft, delegation, None);
+    draft.add_call(&CallRecord {
+        principals,
+        ..CallRecord::default()
+    });
 }
 
 /// Returns the records of a delegation that name somebody: itself, and those that audit logs have in it.

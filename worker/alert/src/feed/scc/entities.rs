@@ -5,7 +5,7 @@ use super::fields::{each, filled, member};
 use super::place::is_other_account;
 use super::resource_name::ResourceName;
 use crate::caller::CallRecord;
-use crate::{DetailKind, IndicatorKind, Role};
+use crate::{Class, DetailKind, IndicatorKind, Role};
 
 pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
     let processes = finding.at("processes");
@@ -222,9 +222,32 @@ pub(super) fn other_account(draft: &mut Draft, other: &str, about: &str) {
     }
 }
 
+/// Members of policies and groups of clusters that are everybody: no record is about them.
+const EVERYBODY: [&str; 5] = [
+    "allUsers",
+    "allAuthenticatedUsers",
+    "system:anonymous",
+    "system:authenticated",
+    "system:unauthenticated",
+];
+
+/// The part of whoever is given a right. They have it from now on, whoever gave it, so that a record about the giver alone
+/// must not clear a threat: they count as who acted. A check tells only what is so.
+pub(super) fn grantee_role(draft: &Draft, name: Node<'_>) -> Role {
+    let is_everybody = name.str().is_some_and(|name| EVERYBODY.contains(&name));
+    match draft.class {
+        Class::Threat if !is_everybody => Role::Actor,
+        _ => Role::Related,
+    }
+}
+
 /// Who was given a role, or lost it.
 pub(super) fn iam_binding(draft: &mut Draft, binding: Node<'_>) {
-    let who = member(draft, Role::Related, binding.at("member"));
+    let part = match binding.at("action").is("REMOVE") {
+        true => Role::Related,
+        false => grantee_role(draft, binding.at("member")),
+    };
+    let who = member(draft, part, binding.at("member"));
     let Some(role) = binding.at("role").str() else {
         return;
     };

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::super::{Draft, Node};
-use super::entities::read_container;
+use super::entities::{grantee_role, read_container};
 use super::fields::{each, filled};
 use super::resource_name::ResourceName;
 use crate::{DetailKind, IndicatorKind, Role};
@@ -57,7 +57,7 @@ fn permission(draft: &mut Draft, role: Node<'_>, about: Option<&str>) {
     draft.add_detail_text(DetailKind::Permission, &format!("{kind}{name}"), about);
 }
 
-/// Who was bound to a role.
+/// Reads who was bound to a role: see [`grantee_role`].
 fn read_binding(draft: &mut Draft, binding: Node<'_>) {
     let role = binding.at("role");
     if !binding.at("subjects").exists() {
@@ -65,7 +65,8 @@ fn read_binding(draft: &mut Draft, binding: Node<'_>) {
     }
     for subject in binding.at("subjects").items() {
         let name = subject.at("name");
-        draft.add(IndicatorKind::Principal, Role::Related, name);
+        let part = grantee_role(draft, name);
+        draft.add(IndicatorKind::Principal, part, name);
         permission(draft, role, name.str());
         if subject.at("kind").is("GROUP") {
             draft.add_detail(DetailKind::Group, name);

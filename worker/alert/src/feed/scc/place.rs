@@ -22,6 +22,8 @@ pub(super) fn read(draft: &mut Draft, finding: Node<'_>, source: Node<'_>, resou
     draft.provider = provider(&parsed, finding, resource);
     draft.account = account(draft.provider, &parsed, source, resource);
     draft.account_name = account_name(draft.provider, resource);
+    let number = project_number(&parsed, finding, source, resource);
+    name_project_twice(draft, number);
     draft.key_account = key_account(&parsed, finding);
     draft.region = parsed.place.map(str::to_owned).or_else(|| {
         resource
@@ -125,6 +127,45 @@ fn project(named: Option<&str>, source: Node<'_>, resource: Node<'_>) -> Option<
         .or(named)
         .or_else(|| told.next())
         .map(str::to_owned)
+}
+
+/// The project's number: in the resource's name, in what the notification says of the resource, beside the id in what the
+/// detector says, or in the canonical name, which begins with the project of the resource where it is in one.
+///
+/// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.findings>
+fn project_number<'a>(
+    parsed: &ResourceName<'a>,
+    finding: Node<'a>,
+    source: Node<'a>,
+    resource: Node<'a>,
+) -> Option<&'a str> {
+    let properties = source.at("properties");
+    let is_same = parsed.account.is_some() && properties.at("projectId").str() == parsed.account;
+    let beside = Some(properties.at("projectNumber")).filter(|_| is_same);
+    let names = [
+        resource.path("gcpMetadata/project"),
+        resource.at("project"),
+        resource.at("projectName"),
+    ];
+    let names = names.into_iter().chain(beside).filter_map(Node::str);
+    let told = names.filter_map(|name| name.rsplit('/').next());
+    let canonical = finding.at("canonicalName").str();
+    let canonical = canonical.and_then(|name| name.strip_prefix("projects/")?.split('/').next());
+    let mut all = parsed.account.into_iter().chain(told).chain(canonical);
+    all.find(|text| !text.is_empty() && is_number(text))
+}
+
+/// Keeps both spellings of a project where the finding has both: the id is the account, and the number stands as its name
+/// where the project has no other one. Records are kept by either.
+fn name_project_twice(draft: &mut Draft, number: Option<&str>) {
+    let is_google = matches!(draft.provider, Provider::Gcp | Provider::Other);
+    let (Some(number), Some(id)) = (number.filter(|_| is_google), draft.account.as_deref()) else {
+        return;
+    };
+    if is_project_id(id) && draft.account_name.as_deref().is_none_or(|name| name == id) {
+        draft.account_name = Some(number.to_owned());
+    }
+    draft.project = is_project_id(id).then(|| (number.to_owned(), id.to_owned()));
 }
 
 fn is_number(text: &str) -> bool {

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::super::node::folded;
 use super::super::{Draft, Node};
-use super::access::{job_state, operation, status};
+use super::access::{delegation, job_state, operation, status};
 use super::connection::{address, read_flow};
 use super::entities::{argument, data_end, iam_binding, other_account, query};
 use super::fields::Reading::{self, Detail, Labelled, Member, Record, Resource, Text, Value};
@@ -27,6 +27,7 @@ const FIELDS: &[(&str, Reading)] = &[
     ("principalEmail", Member(Role::Actor)),
     ("principalSubject", Member(Role::Actor)),
     ("userEmail", Member(Role::Actor)),
+    ("serviceAccountDelegationInfo", Record(delegation)),
     ("callerIp", Value(IndicatorKind::Ip, Role::Actor)),
     ("sourceIp", Value(IndicatorKind::Ip, Role::Actor)),
     ("changeFromBadIp", Record(bad_ip)),

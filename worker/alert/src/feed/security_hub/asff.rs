@@ -1,6 +1,6 @@
 //! ASFF as any product fills it in.
 
-use super::super::guardduty::{finding_of_arn, read_action};
+use super::super::guardduty::{caller_account, finding_of_arn, read_action};
 use super::super::{Draft, Node};
 use super::class::class;
 use super::{evidence, kind, network, place, resource, severity, vulnerability};
@@ -32,6 +32,8 @@ pub(super) fn read(node: Node<'_>, id: &str, product: &str) -> Result<Draft, Rea
     draft.times.created = node.at("CreatedAt").time();
     draft.times.updated = node.at("UpdatedAt").time();
     draft.seen(node.at("FirstObservedAt"), node.at("LastObservedAt"));
+    // Before the credentials are read, which are of that account.
+    draft.caller_account = caller_account(&draft, node);
     for one in node.at("Resources").items() {
         resource::read(&mut draft, one);
     }

@@ -1,10 +1,11 @@
 //! What ASFF names beside resources: threats, malware, threat lists, processes, patches, notes.
 //!
-//! Values are related, for their part is not told.
+//! Values are related, for their part is not told; but the far end that a threat list knows is who came or who was
+//! contacted, as the direction of the finding says.
 
 use super::super::control::told;
 use super::super::{Draft, Node};
-use crate::{DetailKind, IndicatorKind};
+use crate::{Class, DetailKind, Direction, IndicatorKind, Role};
 
 /// Most entries of a list that are read.
 const MAX_ENTRIES: usize = 64;
@@ -33,16 +34,20 @@ const PATCHES: [(&str, &str); 6] = [
     ("InstalledPendingReboot", "waiting for a reboot"),
 ];
 
+/// Reads an entry of a list.
+type Reader = fn(&mut Draft, Node<'_>);
+
 /// Reads what any product's findings may name.
 pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
-    for threat in node.at("Threats").items().take(MAX_ENTRIES) {
-        read_threat(draft, threat);
-    }
-    for malware in node.at("Malware").items().take(MAX_ENTRIES) {
-        read_malware(draft, malware);
-    }
-    for hit in node.at("ThreatIntelIndicators").items().take(MAX_ENTRIES) {
-        read_hit(draft, hit);
+    let lists: [(&str, Reader); 3] = [
+        ("Threats", read_threat),
+        ("Malware", read_malware),
+        ("ThreatIntelIndicators", read_hit),
+    ];
+    for (key, read) in lists {
+        for one in within(draft, node.at(key)) {
+            read(draft, one);
+        }
     }
     read_process(draft, node.at("Process"));
     let patches = counts(node.at("PatchSummary"));
@@ -62,9 +67,30 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     read_opinions(draft, node);
 }
 
+/// Returns the entries that are read; what is beyond them may be what ran, or who acted.
+fn within<'a>(draft: &mut Draft, list: Node<'a>) -> impl Iterator<Item = Node<'a>> + use<'a> {
+    draft.unseen |= list.items().nth(MAX_ENTRIES).is_some();
+    list.items().take(MAX_ENTRIES)
+}
+
+/// The part of what a threat list knows: who came, or who was contacted. A check tells of nobody who did.
+fn role_of(draft: &Draft, kind: IndicatorKind, value: Node<'_>) -> Role {
+    let is_end = matches!(
+        kind,
+        IndicatorKind::Ip | IndicatorKind::Domain | IndicatorKind::Url
+    );
+    let is_own = value.str().is_some_and(|text| draft.is_own_address(text));
+    match draft.direction {
+        _ if !is_end || is_own || draft.class != Class::Threat => Role::Related,
+        Some(Direction::Inbound) => Role::Actor,
+        Some(Direction::Outbound) => Role::Remote,
+        None => Role::Related,
+    }
+}
+
 fn read_threat(draft: &mut Draft, threat: Node<'_>) {
     let mut about = None;
-    for file in threat.at("FilePaths").items().take(MAX_ENTRIES) {
+    for file in within(draft, threat.at("FilePaths")) {
         let path = ["FilePath", "FileName"].map(|key| file.at(key));
         let path = path.into_iter().find(|path| path.str().is_some());
         let path = path.and_then(|path| draft.add_related(IndicatorKind::File, path));
@@ -103,7 +129,10 @@ fn read_hit(draft: &mut Draft, hit: Node<'_>) {
     let kind = hit.at("Type").str().unwrap_or_default();
     let mut listed = LISTED.iter();
     let about = match listed.find(|(name, _)| kind.eq_ignore_ascii_case(name)) {
-        Some((_, kind)) => draft.add_related(*kind, value),
+        Some((_, kind)) => {
+            let role = role_of(draft, *kind, value);
+            draft.add(*kind, role, value).pop()
+        }
         None => {
             add_told(draft, DetailKind::Signature, value, None);
             None

@@ -44,6 +44,63 @@ fn grantee_of_a_database_acted() {
     assert_eq!(actors(&alert), ["mallory", "postgres"]);
 }
 
+#[test]
+fn chain_of_delegations_that_is_written_as_text_is_read() {
+    let account = "deploy@proj-alpha-1.iam.gserviceaccount.com";
+    let hop = "hop@proj-alpha-1.iam.gserviceaccount.com";
+    let both = "mallory@evil.example";
+    for chain in [
+        json!(format!("{both} -> {hop}")),
+        json!(format!("user:{both}, serviceAccount:{hop}")),
+        json!([format!("user:{both}"), hop]),
+        json!(json!([{"principalEmail": both}, {"principalSubject": format!("serviceAccount:{hop}")}]).to_string()),
+        json!(json!([both, hop]).to_string()),
+    ] {
+        let access = json!({"principalEmail": account, "callerIp": "203.0.113.66", "serviceAccountDelegationInfo": chain});
+        let alert = one_of(&scc(json!({ "access": access })));
+        assert_eq!(actors(&alert), [account, hop, both], "{chain}");
+        assert_eq!(alert.callers.len(), 3, "{chain}");
+        assert_eq!(alert.unreadable, [""; 0], "{chain}");
+        let grant = json!({"principalEmail": account, "serviceAccountDelegationInfo": chain});
+        let source = json!({"properties": {"anomalousImpersonation": grant}});
+        let alert = one_of(&scc(json!({ "sourceProperties": source })));
+        assert_eq!(actors(&alert), [account, hop, both], "{chain}");
+    }
+    let junk = json!({"principalEmail": account, "serviceAccountDelegationInfo": [true]});
+    let alert = one_of(&scc(json!({ "access": junk })));
+    assert_eq!(alert.unreadable, ["/access/serviceAccountDelegationInfo/0"]);
+}
+
+#[test]
+fn whoever_is_given_a_right_counts_as_who_acted() {
+    let account = "deploy@proj-alpha-1.iam.gserviceaccount.com";
+    let binding = |action: &str, member: &str| json!({"action": action, "role": "roles/owner", "member": member});
+    let of = |binding: Value| {
+        let alert = one_of(&scc(
+            json!({"access": {"principalEmail": account}, "iamBindings": [binding.clone()]}),
+        ));
+        let deltas = json!({"properties": {"sensitiveRoleGrant": {"principalEmail": account, "bindingDeltas": [binding]}}});
+        let same = one_of(&scc(json!({ "sourceProperties": deltas })));
+        assert_eq!(actors(&same), actors(&alert));
+        actors(&alert).join(" ")
+    };
+    assert_eq!(
+        of(binding("ADD", "user:mallory@evil.example")),
+        format!("{account} mallory@evil.example")
+    );
+    assert_eq!(of(binding("REMOVE", "user:mallory@evil.example")), account);
+    assert_eq!(of(binding("ADD", "allUsers")), account);
+    let bound = json!({"bindings": [{"name": "b", "role": {"name": "cluster-admin", "kind": "CLUSTER_ROLE"},
+        "subjects": [{"kind": "USER", "name": "mallory"}, {"kind": "GROUP", "name": "system:authenticated"}]}]});
+    let alert = one_of(&scc(
+        json!({"access": {"principalEmail": account}, "kubernetes": bound}),
+    ));
+    assert_eq!(actors(&alert), [account, "mallory"]);
+    let check = one_of(&scc(json!({"findingClass": "MISCONFIGURATION",
+        "iamBindings": [binding("ADD", "user:mallory@evil.example")]})));
+    assert_eq!(actors(&check), [""; 0]);
+}
+
 fn cluster_user(user: Value) -> Alert {
     let resource = json!({"resourceType": "EKSCluster", "eksClusterDetails": {"name": "pay"},
         "kubernetesDetails": {"kubernetesUserDetails": user}});
@@ -128,7 +185,7 @@ fn session_with_the_name_of_a_user_is_its_role() {
         named("AROAEXAMPLE66:ci-inventory", issued("mallory")),
         "actor principal mallory"
     );
-    assert_eq!(named("u", issued("mallory")), "actor principal mallory");
+    assert_eq!(named("1000", issued("mallory")), "actor principal mallory");
     assert_eq!(
         named("AROAEXAMPLE66:ci-inventory", Value::Null),
         "actor principal AROAEXAMPLE66:ci-inventory"

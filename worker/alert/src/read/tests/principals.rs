@@ -141,10 +141,12 @@ fn credentials_of_ours_stay_ours_whosever_address_they_are_used_from() {
     let (role, id) = ("AssumedRole", "AROAEXAMPLE:i-0abc");
     let inside = "UnauthorizedAccess:IAMUser/InstanceCredentialExfiltration.InsideAWS";
     let discovery = "Discovery:IAMUser/AnomalousBehavior";
+    // The account at the other end acts too.
+    let other = "arn:aws:iam::999988887777:root";
     let stolen = by("999988887777", "Remote Account", inside, role, id);
-    assert_eq!(actors(&stolen), ["payments"]);
+    assert_eq!(actors(&stolen), [other, "payments"]);
     let from_an_address = by("999988887777", "Remote IP", discovery, role, id);
-    assert_eq!(actors(&from_an_address), ["payments"]);
+    assert_eq!(actors(&from_an_address), [other, "payments"]);
     let odd = by("us; payments", "Remote Account", discovery, role, id);
     assert_eq!(actors(&odd), ["payments"]);
 }

@@ -138,6 +138,7 @@ fn uid(draft: &mut Draft, uid: Node<'_>, name: Option<&str>) {
         draft.add_text(IndicatorKind::Principal, Role::Related, id);
         let account = serde_json::Value::from(account);
         add_other_account(draft, Node::of(&account), name);
+        draft.add_account(Node::of(&account));
     }
 }
 

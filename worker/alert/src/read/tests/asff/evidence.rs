@@ -71,6 +71,43 @@ fn threat_lists_are_told_with_their_values() {
 }
 
 #[test]
+fn value_of_a_threat_list_plays_the_part_that_the_direction_says() {
+    let of = |direction: Value, types: &str| {
+        asff(|finding| {
+            finding["Types"] = json!([types]);
+            finding["Network"] = json!({ "Direction": direction });
+            finding["ThreatIntelIndicators"] = json!([{"Type": "IPV4_ADDRESS", "Value": "203.0.113.66", "Source": "Example feed"}]);
+        })
+    };
+    let threat = "TTPs/Command and Control";
+    for (direction, types, role) in [
+        (json!("IN"), threat, Role::Actor),
+        (json!("OUT"), threat, Role::Remote),
+        (Value::Null, threat, Role::Related),
+        (
+            json!("IN"),
+            "Software and Configuration Checks/Vulnerabilities/CVE",
+            Role::Related,
+        ),
+    ] {
+        let alert = of(direction.clone(), types);
+        let found = has(&alert, IndicatorKind::Ip, role, "203.0.113.66");
+        assert!(found, "{direction} {types}: {:?}", alert.indicators);
+        assert_eq!(details(&alert, DetailKind::ThreatList), ["Example feed"]);
+    }
+}
+
+#[test]
+fn entries_beyond_the_limit_are_unseen() {
+    for key in ["Threats", "Malware", "ThreatIntelIndicators"] {
+        let of = |count: usize| {
+            asff(|finding| finding[key] = vec![json!({"Name": "x"}); count].into()).unseen
+        };
+        assert_eq!((of(64), of(65)), (false, true), "{key}");
+    }
+}
+
+#[test]
 fn process_patches_notes_and_fields_are_told() {
     let alert = asff(|finding| {
         finding["Process"] =

@@ -64,6 +64,7 @@ fn tools_modules_and_preloads_are_told() {
     insta::assert_snapshot!(told(&alert), @"
     threat | RUNTIME sh | -
     related hash abababababababababababababababababababababababababababababababab
+    related principal root
     related process nginx
     related process sh
     related process sshd

@@ -76,7 +76,7 @@ fn traits_of_every_type_are_told() {
 #[test]
 fn ends_sessions_and_networks_of_a_sequence_are_told() {
     let alert = sequence(json!({"uid": "s",
-        "actors": [{"id": "a", "user": {"name": "deployer", "uid": "AROA1:s", "type": "AssumedRole"},
+        "actors": [{"id": "a", "user": {"name": "deployer", "uid": "AROAEXAMPLE1:s", "type": "AssumedRole"},
             "session": {"uid": "s", "mfaStatus": "DISABLED", "issuer": "arn:aws:iam::111122223333:role/deployer"}}],
         "endpoints": [{"id": "e", "ip": "2001:DB8::9", "port": 4444, "location": {"city": "Port X", "country": "Nowhere"},
             "autonomousSystem": {"name": "Example Hosting", "number": 64501}, "connection": {"direction": "OUTBOUND"}}],
@@ -91,7 +91,7 @@ fn ends_sessions_and_networks_of_a_sequence_are_told() {
     S3_BUCKET arn:aws:s3:::payroll payroll
     related ip 198.51.100.7
     remote ip 2001:db8::9
-    related principal AROA1:s
+    related principal AROAEXAMPLE1:s
     actor principal deployer
     related arn arn:aws:ec2:eu-west-1:111122223333:network-interface/eni-1
     related arn arn:aws:iam::111122223333:role/deployer

@@ -62,6 +62,7 @@ fn processes_tell_command_lines_parents_and_files() {
     related url http://c2.bad.example/x
     related hash abababababababababababababababababababababababababababababababab
     related hash cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd
+    related principal www-data
     related process curl
     related process sh
     related file /bin/sh
@@ -92,7 +93,7 @@ fn requests_tell_hosts_and_clients() {
     );
     assert_snapshot!(indicators(&alert), @"
     related ip 198.51.100.9
-    related ip 203.0.113.9
+    actor ip 203.0.113.9
     remote domain c2.bad.example
     remote domain dns.bad.example
     remote domain only-host.bad.example
@@ -132,9 +133,11 @@ fn actors_tell_keys_groups_sessions_and_applications() {
         "api": {"operation": "StopLogging", "service": {"name": "cloudtrail.amazonaws.com"}, "response": {"error": "AccessDenied"}}}),
     );
     assert_snapshot!(indicators(&alert), @"
+    actor domain athena.amazonaws.com
     related email svc@corp.example
     actor principal backup
     actor principal svc-backup
+    actor principal svc@corp.example
     actor access_key AKIAEXAMPLECASE00053
     actor access_key ASIAEXAMPLECASE00053
     related arn arn:aws:iam::444455556666:role/backup

@@ -152,7 +152,7 @@ fn grants_tell_members_and_roles() {
             {"action": "REMOVE", "role": "roles/viewer", "member": "group:staff@example.com"}]}}),
     );
     insta::assert_snapshot!(parts(&alert), @"
-    related principal eve@example.net
+    actor principal eve@example.net
     actor principal mallory@example.com
     related principal staff@example.com
     ");

@@ -117,7 +117,7 @@ fn kubernetes_objects_are_told() {
             "subjects": [{"kind": "USER", "name": "eve@example.net"}, {"kind": "GROUP", "name": "system:anonymous"}]}],
         "accessReviews": [{"verb": "get", "resource": "secrets", "ns": "kube-system"}],
         "objects": [{"kind": "Pod", "ns": "shop", "name": "miner", "containers": [{"name": "m", "uri": "reg.bad.example/m"}]}]}})), @"
-    related principal eve@example.net
+    actor principal eve@example.net
     related principal system:anonymous
     related arn //compute.googleapis.com/projects/p/zones/z/instances/gke-1
     related instance gke-1

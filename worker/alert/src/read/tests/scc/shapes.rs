@@ -195,6 +195,103 @@ fn canonical_name_is_the_finding_id_where_it_stands_alone() {
 }
 
 #[test]
+fn project_is_known_by_number_and_id() {
+    let named = |project: &str| {
+        format!("//compute.googleapis.com/projects/{project}/zones/europe-west1-b/instances/web")
+    };
+    let of = |project: &str, resource: Value, more: Value| {
+        let mut finding = finding(json!({"resourceName": named(project)}));
+        let members = more.as_object().unwrap().clone();
+        finding.as_object_mut().unwrap().extend(members);
+        one_of(&json!({"finding": finding, "resource": resource}))
+    };
+    let metadata = |display: &str| json!({"gcpMetadata": {"project": "//cloudresourcemanager.googleapis.com/projects/123456789012", "projectDisplayName": display}});
+    let canonical = json!({"canonicalName": "projects/123456789012/sources/2/findings/f1"});
+    for alert in [
+        of(
+            "123456789012",
+            json!({"projectDisplayName": "shop-prod"}),
+            json!({}),
+        ),
+        of("shop-prod", metadata("shop-prod"), json!({})),
+        of(
+            "shop-prod",
+            json!({"project": "projects/123456789012"}),
+            json!({}),
+        ),
+        of("shop-prod", json!({}), canonical),
+        of(
+            "shop-prod",
+            json!({}),
+            json!({"sourceProperties": {"properties": {"projectId": "shop-prod", "projectNumber": "123456789012"}}}),
+        ),
+    ] {
+        assert_eq!(alert.account.as_deref(), Some("shop-prod"));
+        assert_eq!(alert.account_name.as_deref(), Some("123456789012"));
+        assert_eq!(alert.resources[0].id, named("shop-prod"));
+    }
+    let display = of("shop-prod", metadata("Shop (production)"), json!({}));
+    assert_eq!(display.account_name.as_deref(), Some("Shop (production)"));
+    let alone = of("123456789012", json!({}), json!({}));
+    assert_eq!(
+        (alone.account.as_deref(), alone.account_name),
+        (Some("123456789012"), None)
+    );
+}
+
+#[test]
+fn resource_named_by_number_and_by_id_is_one() {
+    let named = |project: &str, pod: &str| {
+        format!("//container.googleapis.com/projects/{project}/zones/z/clusters/c{pod}")
+    };
+    let finding = finding(json!({"resourceName": named("123456789012", ""),
+        "sourceProperties": {"properties": {"gcpResourceName": named("shop-prod", "")}}}));
+    let both =
+        one_of(&json!({"finding": finding, "resource": {"projectDisplayName": "shop-prod"}}));
+    assert_eq!(both.resources.len(), 1);
+    let arns = both
+        .indicators
+        .iter()
+        .filter(|one| one.kind == IndicatorKind::Arn);
+    let arns: Vec<_> = arns.map(|one| (one.role, one.value.as_str())).collect();
+    assert_eq!(arns, [(Role::Target, named("shop-prod", "").as_str())]);
+    // The number stays in the key.
+    assert_eq!(both.key.account, "123456789012");
+}
+
+#[test]
+fn toxic_combination_is_a_threat_by_its_category() {
+    let related = [
+        "organizations/1/sources/2/findings/a",
+        "organizations/1/sources/2/findings/b",
+    ];
+    let alert = one_of(&finding(
+        json!({"category": "Toxic combination: public VM with owner rights",
+        "findingClass": "TOXIC_COMBINATION", "toxicCombination": {"attackExposureScore": 7.5, "relatedFindings": related}}),
+    ));
+    assert_eq!(alert.class, Class::Threat);
+    assert_eq!(alert.class_sent.as_deref(), Some("TOXIC_COMBINATION"));
+    assert_eq!(alert.kind, "Toxic combination: public VM with owner rights");
+    assert_eq!(
+        alert
+            .details_of(DetailKind::RelatedFinding)
+            .collect::<Vec<_>>(),
+        related
+    );
+    // Where paths of attack meet is how something is configured: nobody acted, and nothing was put together.
+    let point = one_of(&finding(
+        json!({"findingClass": "CHOKEPOINT", "chokepoint": {"relatedFindings": related}}),
+    ));
+    assert_eq!(point.class, Class::Posture);
+    assert_eq!(
+        point
+            .details_of(DetailKind::RelatedFinding)
+            .collect::<Vec<_>>(),
+        related
+    );
+}
+
+#[test]
 fn severities_are_words_or_their_numbers() {
     for (sent, told) in [
         (json!("CRITICAL"), Severity::Critical),

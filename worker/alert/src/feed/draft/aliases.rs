@@ -1,0 +1,255 @@
+//! Other names that stand beside the name of who acted: spellings of the same name, or somebody else.
+//!
+//! An id that no person chose (a number, a UUID, a SID, a unique id of AWS) belongs to whoever is named beside it. All else
+//! is a name, and a name that is no spelling of the known one is another actor: no record of the one covers the other.
+
+use super::Draft;
+use crate::feed::Node;
+use crate::feed::control::told;
+use crate::principal::{account_of, base_name_of};
+use crate::{IndicatorKind, Role};
+
+/// Fields of a user that name it once more.
+const IDS: [&str; 3] = ["uid", "email_addr", "uid_alt"];
+
+/// How ids begin that AWS makes: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids>.
+const AWS_IDS: [&str; 8] = [
+    "AIDA", "AROA", "AGPA", "AIPA", "ANPA", "ASCA", "AKIA", "ASIA",
+];
+
+/// Kinds of accounts of OCSF that are those of a person, by `type_id`: LDAP, Windows, IAM user and role, Entra ID, macOS,
+/// Apple, Linux. <https://schema.ocsf.io/1.6.0/objects/account>
+const PERSONAL: [u64; 8] = [1, 2, 3, 4, 6, 7, 8, 9];
+
+impl Draft {
+    /// Adds whoever is named beside these names by the user, its account or the issuer of its session, and returns them.
+    pub(super) fn add_aliases(&mut self, actor: Node<'_>, names: &[String]) -> Vec<String> {
+        let mut added = Vec::new();
+        if names.is_empty() {
+            return added;
+        }
+        let user = actor.at("user");
+        let account = user.at("account");
+        let is_personal = account
+            .at("type_id")
+            .count()
+            .is_some_and(|id| PERSONAL.contains(&id));
+        let of_user = IDS.iter().map(|key| user.at(key));
+        // The account of an organisation has a name of its own.
+        let of_account = ["name", "uid"].map(|key| account.at(key));
+        let of_account = of_account.into_iter().filter(|node| {
+            let text = node.str().unwrap_or_default();
+            is_personal || text.contains('@') || text.starts_with("arn:")
+        });
+        let issuer = actor.path("session/issuer");
+        let issuer = Some(issuer).filter(|node| node.str().is_some_and(|text| !is_issuer(text)));
+        for node in of_user.chain(of_account).chain(issuer) {
+            added.extend(self.add_alias(node, names, &added));
+        }
+        added
+    }
+
+    /// Adds another user that acted, unless its name is a spelling of one of these or an id of theirs.
+    pub(crate) fn add_other(&mut self, user: Node<'_>, names: &[String]) {
+        let given = ["name", "email_addr", "full_name", "uid_alt", "uid"].map(|key| user.at(key));
+        let is_object = user.is_object();
+        let mut given = given.into_iter().chain(Some(user).filter(|_| !is_object));
+        let Some(name) = given.find(|node| node.exists()) else {
+            return;
+        };
+        if names.is_empty() || name.str().is_none() {
+            self.add(IndicatorKind::Principal, Role::Actor, name);
+        } else {
+            self.add_alias(name, names, &[]);
+        }
+    }
+
+    /// Adds a name, unless it is a spelling of one of these.
+    fn add_alias(&mut self, node: Node<'_>, names: &[String], others: &[String]) -> Option<String> {
+        if node
+            .value()
+            .is_some_and(|value| value.is_object() || value.is_array())
+        {
+            return self.add(IndicatorKind::Principal, Role::Actor, node).pop();
+        }
+        let text = told(node.str()?)?;
+        let ours = self.account.as_deref();
+        let mut known = names.iter().chain(others);
+        if is_opaque(text) || known.any(|name| is_same_name(name, text, ours)) {
+            return None;
+        }
+        self.add_made_of(IndicatorKind::Principal, Role::Actor, text, node)
+    }
+
+    /// Adds an account that acts and is not the alert's, unless somebody of that account is named. An account is written as
+    /// policies write it.
+    ///
+    /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html#principal-accounts>
+    pub(crate) fn add_account(&mut self, account: Node<'_>) {
+        let text = account.text().unwrap_or_default();
+        let Some(account) = self.other_account(text.trim()) else {
+            return;
+        };
+        let is_of_account = |name: &str| {
+            let bare = name.split_once(':').map(|(account, _)| account);
+            account_of(name) == Some(account) || bare == Some(account)
+        };
+        let mut all = self.indicators.iter();
+        let is_named = all.any(|(role, kind, name)| {
+            *role == Role::Actor && *kind == IndicatorKind::Principal && is_of_account(name)
+        });
+        if !is_named {
+            let root = format!("arn:aws:iam::{account}:root");
+            self.tell_kind(&root, None, Some("AWSAccount"));
+            self.add_text(IndicatorKind::Principal, Role::Actor, &root);
+        }
+    }
+}
+
+/// Whether a text is an id that nobody chose: it says nothing of who has it. Of ids with parts one such part suffices, unless
+/// the part before it is an account: `444455556666:alice` is a name.
+fn is_opaque(text: &str) -> bool {
+    if text.starts_with("arn:") {
+        return false;
+    }
+    match text.split_once(':') {
+        Some((first, _)) if is_made_by_aws(first) => true,
+        Some((_, rest)) => {
+            let last = rest.rsplit(':').next().unwrap_or(rest);
+            is_made(last)
+        }
+        None => is_made(text),
+    }
+}
+
+fn is_made(text: &str) -> bool {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_hex = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    let is_digest = text.len() >= 16
+        && text.bytes().all(is_hex)
+        && text.bytes().any(|byte| byte.is_ascii_digit());
+    let is_sid = text.strip_prefix("S-1-").is_some_and(|rest| {
+        let is_part = |byte: u8| byte.is_ascii_digit() || byte == b'-';
+        rest.bytes().all(is_part)
+    });
+    // Ids of Okta: <https://developer.okta.com/docs/api/openapi/okta-management/management/tag/User/>.
+    let is_okta = text.len() == 20
+        && text.starts_with("00u")
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_number || is_digest || is_sid || is_okta || is_made_by_aws(text)
+}
+
+fn is_made_by_aws(text: &str) -> bool {
+    let is_upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    AWS_IDS.iter().any(|start| text.starts_with(start))
+        && text.len() >= 8
+        && text.bytes().all(is_upper)
+}
+
+/// Whether an issuer of sessions is a service or a provider of identities: a URL, a host, a provider of IAM. A role that
+/// issued a session is read by itself.
+fn is_issuer(text: &str) -> bool {
+    let parts = [":role/", ":saml-provider/", ":oidc-provider/"];
+    let is_host = !text.contains('@')
+        && crate::Indicator::parse(IndicatorKind::Domain, text, Role::Related).is_some();
+    is_host || text.contains("://") || parts.iter().any(|part| text.contains(part))
+}
+
+/// Whether both texts name the same: in any case, with or without the account, the domain, and what joins words.
+fn is_same_name(one: &str, other: &str, ours: Option<&str>) -> bool {
+    let (one, other) = (Spelled::of(one), Spelled::of(other));
+    let is_same_domain = match (one.domain, other.domain) {
+        (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
+        _ => true,
+    };
+    let account = |name: &Spelled<'_>| name.account.or(ours).map(str::to_owned);
+    let same_account =
+        account(&one) == account(&other) || one.account.is_none() && other.account.is_none();
+    is_same_domain && same_account && !one.letters.is_empty() && one.letters == other.letters
+}
+
+/// A name, taken apart.
+struct Spelled<'a> {
+    account: Option<&'a str>,
+    /// The domain of an address of mail.
+    domain: Option<&'a str>,
+    letters: String,
+}
+
+impl<'a> Spelled<'a> {
+    fn of(text: &'a str) -> Self {
+        let (account, name) = match text.split_once(':') {
+            Some(("arn", _)) => (account_of(text), base_name_of(text)),
+            Some(("user" | "serviceAccount", name)) => (None, name),
+            Some((account, name)) if account.len() == 12 && is_made(account) => {
+                (Some(account), name)
+            }
+            _ => (None, text),
+        };
+        let (name, domain) = match name.rsplit_once('@') {
+            Some((local, domain)) if !local.is_empty() => (local, Some(domain)),
+            _ => (name, None),
+        };
+        // The domain of Windows stands before the name.
+        let name = name.rsplit_once('\\').map_or(name, |(_, name)| name);
+        let letters = name.chars().filter(|one| one.is_alphanumeric());
+        Self {
+            account,
+            domain,
+            letters: letters.flat_map(char::to_lowercase).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_name_are_the_same() {
+        let ours = Some("444455556666");
+        for (one, other) in [
+            ("alice", "Alice@corp.example"),
+            ("Alice Smith", "alice.smith@corp.example"),
+            (r"CORP\alice", "alice"),
+            ("ci", "arn:aws:sts::444455556666:assumed-role/ci/run-1"),
+            ("ci", "arn:aws:iam::444455556666:role/path/ci"),
+            ("alice", "444455556666:alice"),
+        ] {
+            assert!(is_same_name(one, other, ours), "{one} {other}");
+        }
+        for (one, other) in [
+            ("alice", "mallory"),
+            ("alice@corp.example", "alice@evil.example"),
+            ("ci", "arn:aws:iam::999988887777:role/ci"),
+            ("run-1", "arn:aws:sts::444455556666:assumed-role/ci/run-1"),
+            ("alice", "999988887777:alice"),
+        ] {
+            assert!(!is_same_name(one, other, ours), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn ids_that_nobody_chose_are_told_from_names() {
+        for id in [
+            "1000",
+            "AROAEXAMPLE1:run-1",
+            "AIDAEXAMPLE0000000011",
+            "S-1-5-21-1004336348-1177238915-682003330-512",
+            "3d2a6f0e-9c1b-4f1a-8a55-0f6b1f7c9d21",
+            "00u1a2b3c4d5e6f7g8h9",
+            "aws-iam-authenticator:444455556666:AROAEXAMPLE1",
+        ] {
+            assert!(is_opaque(id), "{id}");
+        }
+        for name in [
+            "mallory",
+            "444455556666:mallory",
+            "arn:aws:iam::1:user/m",
+            "svc-2",
+            "deadbeefdeadbeef",
+        ] {
+            assert!(!is_opaque(name), "{name}");
+        }
+    }
+}
