@@ -412,7 +412,7 @@ fn explain_names_the_row_that_covers_or_comes_nearest() {
     insta::assert_snapshot!(explained(&ROLE.replace(ACCOUNT, "111122223333")), @"
      Type        Subject              Covered by
      ip          198.51.100[.]23      nothing. Whether this was allowed: 198.51.100[.]23. If it was, a row in the register of identities: subject=ci-inventory, account=444455556666, networks=198.51.100[.]23, expected_findings=Discovery:IAMUser/AnomalousBehavior, approved_by=…, valid_until=…
-     principal   ci-inventory         nothing. identity ci-inventory, about ci-inventory: it is of another account, region or cluster, or names no account
+     principal   ci-inventory         nothing. identity ci-inventory, about ci-inventory: it is of another account, region or cluster than the finding tells, or names no account
      access_key  ASIAEXAMPLE00000001  nothing. Whether this was allowed: ASIAEXAMPLE00000001. If it was, a row in the register of identities: subject=ci-inventory, account=444455556666, expected_findings=Discovery:IAMUser/AnomalousBehavior, approved_by=…, valid_until=…
     Not all of it is covered: no verdict is benign.
     ");

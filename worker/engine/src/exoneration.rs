@@ -236,8 +236,10 @@ pub enum NotCleared {
     /// It does not cover findings of this type.
     #[error("it does not cover findings of this type")]
     OtherType,
-    /// It is of another account, region, zone or cluster, or names no account.
-    #[error("it is of another account, region or cluster, or names no account")]
+    /// It is of another account, region, zone or cluster than the alert, which need not tell any, or names no account.
+    #[error(
+        "it is of another account, region or cluster than the finding tells, or names no account"
+    )]
     OtherPlace,
 }
 

@@ -80,9 +80,12 @@ impl Searched {
     /// first record is meant, whatever it is about: one that was rotated begins anywhere.
     #[must_use]
     pub fn covers(&self, times: &Times) -> bool {
-        if self.records_in_time == Some(0) {
-            return false;
-        }
+        self.records_in_time != Some(0) && self.reaches(times)
+    }
+
+    /// Whether the log goes on from before the first event to the last, also where the time that was searched is a part of
+    /// that in which it has no record.
+    pub(crate) fn reaches(&self, times: &Times) -> bool {
         let Some((first, _)) = times.window() else {
             return true;
         };

@@ -322,6 +322,4 @@ pub fn check(record: &Exoneration, alert: &Alert) -> Result<(), NotCleared> {
 }
 
 #[cfg(test)]
-mod property;
-#[cfg(test)]
 mod tests;

@@ -311,11 +311,15 @@ impl Approval {
     }
 
     /// Where the row holds. A whole name tells its own account and place, which are the narrower ones; a service account
-    /// may act in other projects than its own.
+    /// may act in other projects than its own. Where its region or zone is not that of the row, it holds nowhere.
     fn scopes(&self, entries: &[&Pattern]) -> Vec<Scope> {
         let mut scopes: Vec<Scope> = Vec::new();
         for named in entries.iter().map(|entry| entry.named()) {
             let own = |part: fn(&Named) -> Option<String>| named.and_then(part);
+            let (region, zone) = (own(|it| it.region.clone()), own(|it| it.zone.clone()));
+            if self.is_elsewhere(region.as_deref(), zone.as_deref()) {
+                continue;
+            }
             let may_act_elsewhere =
                 named.is_some_and(Named::is_address) && !self.accounts.is_empty();
             let accounts = match own(|named| named.account.clone()) {
@@ -324,8 +328,8 @@ impl Approval {
             };
             let place = Scope {
                 account: None,
-                region: own(|named| named.region.clone()).or(self.place.region.clone()),
-                zone: own(|named| named.zone.clone()).or(self.place.zone.clone()),
+                region: region.or(self.place.region.clone()),
+                zone: zone.or(self.place.zone.clone()),
                 ..self.place.clone()
             };
             scopes.extend(accounts.into_iter().map(|account| Scope {
@@ -344,6 +348,15 @@ impl Approval {
             }
         }
         distinct
+    }
+
+    /// Whether a place that a whole name tells is not the one that the row's columns tell.
+    fn is_elsewhere(&self, region: Option<&str>, zone: Option<&str>) -> bool {
+        let differ = |own: Option<&str>, column: &Option<String>| {
+            let told = own.zip(column.as_deref());
+            told.is_some_and(|(own, column)| !own.eq_ignore_ascii_case(column))
+        };
+        differ(region, &self.place.region) || differ(zone, &self.place.zone)
     }
 
     /// The columns as an answer shows them, under the names of the register.

@@ -115,7 +115,9 @@ impl Arguments<'_> {
             .alert
             .indicators
             .iter()
-            .find(|indicator| types.contains(&indicator.kind) && indicator.value == text);
+            .filter(|indicator| types.contains(&indicator.kind) && indicator.value == text)
+            // Who acts may also stand there as a mere address of mail.
+            .min_by_key(|indicator| indicator.role);
         if let Some(indicator) = known {
             let (kind, value) = (indicator.kind, indicator.value.as_str());
             return Ok(Some(Subject::of_alert(kind, value, self.alert)));
@@ -243,7 +245,9 @@ mod tests {
         alert.indicators.extend([
             typed(IndicatorKind::Principal, "maria.lopez"),
             typed(IndicatorKind::Principal, "ci@shop.example"),
+            Indicator::new(IndicatorKind::Email, "ci@shop.example", Role::Related),
         ]);
+        alert.indicators.sort();
         let map = json!({ "x": text });
         let arguments = Arguments {
             map: map.as_object().unwrap(),
@@ -263,6 +267,11 @@ mod tests {
         assert_eq!(kind_of("maria.lopez", &all), Some(Principal));
         assert_eq!(kind_of("maria.lopez", &[Ip, Domain]), None);
         assert_eq!(kind_of("ci@shop.example", &[Ip, Email]), Some(Email));
+        assert_eq!(
+            kind_of("ci@shop.example", &all),
+            Some(Principal),
+            "who acts"
+        );
         assert_eq!(kind_of("new.example", &all), Some(Domain));
         assert_eq!(kind_of("8.8.8.8", &all), Some(Ip));
         assert_eq!(kind_of("", &all), None);

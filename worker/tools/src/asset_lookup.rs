@@ -17,7 +17,7 @@ use crate::arguments::{self, Arguments, Subject};
 use crate::canonical::Named;
 use crate::content::Content;
 use crate::pattern::Pattern;
-use crate::register::{Columns, Fields, Problem, Record, Register, RegisterReport, Table};
+use crate::register::{Columns, Family, Fields, Problem, Record, Register, RegisterReport, Table};
 use crate::status::Of;
 use crate::tool::{Tool, spec};
 
@@ -65,7 +65,7 @@ const FORM: Form = Form {
 };
 
 #[derive(Debug, Serialize)]
-struct Asset {
+pub(crate) struct Asset {
     name: Option<String>,
     owner: Option<String>,
     environment: Option<String>,
@@ -213,10 +213,11 @@ impl Asset {
 pub(crate) struct AssetLookup {
     spec: ToolSpec,
     register: Arc<Register<Asset>>,
+    family: Family<Asset>,
 }
 
 impl AssetLookup {
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config, family: &Family<Asset>) -> Self {
         let description = "Which of the organisation's assets an indicator is: owner, environment, role, data, whether it \
             faces the internet, and which findings are expected there. Use it for every machine, bucket, cluster, database \
             or address that an alert names, to tell ours from theirs. `found: 0` means that the register does not name it.";
@@ -236,7 +237,8 @@ impl AssetLookup {
                     ("/searched", Trust::Register),
                 ],
             ),
-            register: Arc::new(Register::new(config.path)),
+            register: family.add(config.path),
+            family: family.clone(),
         }
     }
 }
@@ -253,8 +255,10 @@ impl Tool for AssetLookup {
         _context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
         let subject = arguments.indicator("indicator", &TYPES)?;
-        self.register
-            .search(move |name, table| search(&subject, name, table))
+        self.family
+            .search(&self.register, move |name, table, others| {
+                search(&subject, name, table, others)
+            })
             .await
     }
 
@@ -263,15 +267,23 @@ impl Tool for AssetLookup {
     }
 }
 
-fn search(subject: &Subject, name: &str, table: &Table<Asset>) -> ToolOutput {
+fn search(
+    subject: &Subject,
+    name: &str,
+    table: &Table<Asset>,
+    others: &[Arc<Table<Asset>>],
+) -> ToolOutput {
     let rows: Vec<Found<'_>> = table
         .records
         .iter()
         .filter_map(|asset| asset.find(subject))
         .collect();
+    let elsewhere = others.iter().flat_map(|table| &table.records);
+    let elsewhere: Vec<Found<'_>> = elsewhere.filter_map(|row| row.find(subject)).collect();
     // An address may pass from a machine that is no more to another; an id does not.
     let is_no_more = |asset: &Asset| {
-        let mut by_id = rows.iter().filter(|row| row.by == MatchedBy::Id);
+        let all = rows.iter().chain(&elsewhere);
+        let mut by_id = all.filter(|row| row.by == MatchedBy::Id);
         by_id.any(|row| row.asset.approval.ends(&asset.approval))
     };
     let exonerations: Vec<Exoneration> = rows

@@ -1,7 +1,7 @@
 //! The organisation's people, services and roles, from a register.
 //!
 //! An identity whose work sets off a detection may clear it. Of two rows about one identity of which one says that it is
-//! no more, neither does: which of them is right is for its keeper to say.
+//! no more, neither does, though they stand in two registers: which of them is right is for its keeper to say.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::approval::{self, Approval, Fit, Form};
 use crate::arguments::{self, Arguments, Subject};
 use crate::content::Content;
 use crate::pattern::Pattern;
-use crate::register::{Columns, Fields, Problem, Record, Register, RegisterReport, Table};
+use crate::register::{Columns, Family, Fields, Problem, Record, Register, RegisterReport, Table};
 use crate::status::Of;
 use crate::tool::{Tool, spec};
 
@@ -54,7 +54,7 @@ const FORM: Form = Form {
 };
 
 #[derive(Debug, Serialize)]
-struct Identity {
+pub(crate) struct Identity {
     id: Option<String>,
     aliases: Vec<String>,
     email: Option<String>,
@@ -197,10 +197,11 @@ impl Identity {
 pub(crate) struct IdentityLookup {
     spec: ToolSpec,
     register: Arc<Register<Identity>>,
+    family: Family<Identity>,
 }
 
 impl IdentityLookup {
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config, family: &Family<Identity>) -> Self {
         let description = "Who a principal, access key or email address is: person, service, CI or role; owner, department, \
             MFA, usual countries and networks, status, and which findings its work is expected to set off. \
             `outside_usual_networks` lists the alert's acting addresses that are not usual for it. `found: 0` means that the \
@@ -221,7 +222,8 @@ impl IdentityLookup {
                     ("/searched", Trust::Register),
                 ],
             ),
-            register: Arc::new(Register::new(config.path)),
+            register: family.add(config.path),
+            family: family.clone(),
         }
     }
 }
@@ -239,8 +241,10 @@ impl Tool for IdentityLookup {
     ) -> Result<ToolOutput, ToolError> {
         let subject = arguments.indicator("principal", &TYPES)?;
         let alert = Arc::clone(&context.alert);
-        self.register
-            .search(move |name, table| search(&subject, name, table, &alert))
+        self.family
+            .search(&self.register, move |name, table, others| {
+                search(&subject, name, table, others, &alert)
+            })
             .await
     }
 
@@ -249,14 +253,22 @@ impl Tool for IdentityLookup {
     }
 }
 
-fn search(subject: &Subject, name: &str, table: &Table<Identity>, alert: &Alert) -> ToolOutput {
+fn search(
+    subject: &Subject,
+    name: &str,
+    table: &Table<Identity>,
+    others: &[Arc<Table<Identity>>],
+    alert: &Alert,
+) -> ToolOutput {
     let found: Vec<Found<'_>> = table
         .records
         .iter()
         .filter_map(|identity| identity.find(subject))
         .collect();
+    let elsewhere = others.iter().flat_map(|table| &table.records);
+    let elsewhere: Vec<Found<'_>> = elsewhere.filter_map(|row| row.find(subject)).collect();
     let is_no_more = |identity: &Identity| {
-        let mut rows = found.iter();
+        let mut rows = found.iter().chain(&elsewhere);
         rows.any(|row| row.identity.approval.ends(&identity.approval))
     };
     let rows = found.iter().map(|row| row.identity.row(alert));

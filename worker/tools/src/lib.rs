@@ -41,4 +41,6 @@ pub use toolbox::Tools;
 pub use watchlist::{Config as Watchlist, List as WatchlistFile};
 
 #[cfg(test)]
+mod property;
+#[cfg(test)]
 mod testing;

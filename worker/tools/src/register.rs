@@ -7,7 +7,7 @@
 mod fields;
 mod parse;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nightshift_engine::{ToolError, ToolOutput};
 use serde::Serialize;
@@ -158,6 +158,62 @@ impl<R: Record> Register<R> {
         report(name, kind, self.name(), self.cached.get(), |table| {
             (table.records.len(), table.problems.clone())
         })
+    }
+}
+
+/// The registers of one kind in a configuration: what one of them says is no more, no other clears.
+#[derive(Debug)]
+pub(crate) struct Family<R>(Arc<Mutex<Vec<Arc<Register<R>>>>>);
+
+impl<R> Clone for Family<R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<R> Default for Family<R> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<R: Record> Family<R> {
+    /// Adds a register.
+    pub(crate) fn add(&self, content: Content) -> Arc<Register<R>> {
+        let register = Arc::new(Register::new(content));
+        self.all().push(Arc::clone(&register));
+        register
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<Register<R>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Searches a register; the search is told its name, and the other registers as far as they can be read. That one cannot
+    /// is told by whoever searches it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Register::get`].
+    pub(crate) async fn search(
+        &self,
+        register: &Arc<Register<R>>,
+        search: impl FnOnce(&str, &Table<R>, &[Arc<Table<R>>]) -> ToolOutput + Send + 'static,
+    ) -> Result<ToolOutput, ToolError> {
+        let mut others: Vec<Arc<Register<R>>> = self.all().clone();
+        others.retain(|other| !Arc::ptr_eq(other, register));
+        if others.is_empty() {
+            return register
+                .search(|name, table| search(name, table, &[]))
+                .await;
+        }
+        let own = Arc::clone(register);
+        blocking(move || {
+            let table = own.get().map_err(unavailable)?;
+            let others: Vec<_> = others.iter().filter_map(|other| other.get().ok()).collect();
+            Ok(search(&own.name(), &table, &others))
+        })
+        .await
     }
 }
 

@@ -10,7 +10,7 @@ use nightshift_engine::{
 
 use crate::arguments::Arguments;
 use crate::config::{ToolConfig, ToolConfigError};
-use crate::register::RegisterReport;
+use crate::register::{Family, RegisterReport};
 use crate::tool::Tool;
 use crate::{
     asset_lookup, authorised_scanners, change_lookup, guard, identity_lookup, indicator_facts,
@@ -43,6 +43,7 @@ impl Tools {
         base: &Path,
     ) -> Result<Self, ToolConfigError> {
         let mut tools: Vec<Box<dyn Tool>> = Vec::new();
+        let families = Families::default();
         for config in configs {
             let name = config.name();
             if !callable(name) {
@@ -53,7 +54,7 @@ impl Tools {
                 let name = name.to_owned();
                 return Err(ToolConfigError::DoubleName { name });
             }
-            tools.push(build_one(config.clone().resolved(base), &past)?);
+            tools.push(build_one(config.clone().resolved(base), &past, &families)?);
         }
         Ok(Self { tools })
     }
@@ -140,9 +141,17 @@ fn judge(report: &RegisterReport, checkup: &mut Checkup) {
     }
 }
 
+/// The registers that speak of what another one of their kind speaks of.
+#[derive(Default)]
+struct Families {
+    assets: Family<asset_lookup::Asset>,
+    identities: Family<identity_lookup::Identity>,
+}
+
 fn build_one(
     config: ToolConfig,
     past: &Arc<dyn PastCases>,
+    families: &Families,
 ) -> Result<Box<dyn Tool>, ToolConfigError> {
     Ok(match config {
         ToolConfig::IndicatorFacts(config) => {
@@ -152,10 +161,13 @@ fn build_one(
             config.check()?;
             Box::new(watchlist::Watchlist::new(config))
         }
-        ToolConfig::AssetLookup(config) => Box::new(asset_lookup::AssetLookup::new(config)),
-        ToolConfig::IdentityLookup(config) => {
-            Box::new(identity_lookup::IdentityLookup::new(config))
+        ToolConfig::AssetLookup(config) => {
+            Box::new(asset_lookup::AssetLookup::new(config, &families.assets))
         }
+        ToolConfig::IdentityLookup(config) => Box::new(identity_lookup::IdentityLookup::new(
+            config,
+            &families.identities,
+        )),
         ToolConfig::ChangeLookup(config) => Box::new(change_lookup::ChangeLookup::new(config)),
         ToolConfig::AuthorisedScanners(config) => {
             Box::new(authorised_scanners::AuthorisedScanners::new(config))

@@ -223,12 +223,14 @@ impl<'a> Records<'a> {
             .iter()
             .filter(|one| one.role == Role::Actor && one.value == caller);
         let expects = |record: &Exoneration| {
-            let is_work = WORK.contains(&record.kind.as_str());
-            (is_work || record.extent.calls.lists_call(&call.value)) && holds_at(record, call.at)
+            WORK.contains(&record.kind.as_str()) || record.extent.calls.lists_call(&call.value)
         };
         let mut found = callers
             .map(|caller| self.in_force(|record| self.is_about(record, caller) && expects(record)));
-        found.find_map(|covering| covering)
+        // Of several that adjoin, one is in force at the time of the call.
+        found.find_map(|covering| {
+            covering.filter(|all| all.iter().any(|record| holds_at(record, call.at)))
+        })
     }
 
     /// The records that meet a condition, where their windows together cover all of the events.
@@ -266,10 +268,10 @@ impl<'a> Records<'a> {
                 .map_or(DateTime::<Utc>::MAX_UTC, |end| end + slack);
             if end >= until {
                 covering.push(record);
-                until = until.max(end);
-            }
-            if until >= last {
-                return Some(covering);
+                until = end;
+                if until >= last {
+                    return Some(covering);
+                }
             }
         }
         None

@@ -141,7 +141,13 @@ fn lacks(state: &State, answer: &Evidence, body: &Value, alert: &Alert) -> Optio
     if may_hide(state, answer) {
         return Some("was not read whole".to_owned());
     }
-    if !Searched::in_body(answer, body).is_some_and(|log| log.covers(&alert.times)) {
+    // Of a long time each search has a part, in which the log may have no record.
+    let is_long = |(first, last): (DateTime<Utc>, DateTime<Utc>)| last - first > LONGEST;
+    let holds = |log: Searched| match alert.times.window().is_some_and(is_long) {
+        true => log.reaches(&alert.times),
+        false => log.covers(&alert.times),
+    };
+    if !Searched::in_body(answer, body).is_some_and(holds) {
         return Some("does not hold the time of the alert".to_owned());
     }
     let filters = answer.arguments.iter();
@@ -286,7 +292,7 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
                 continue;
             }
             if let Some(source) = text("source_ip").filter(|source| comes_from_outside(source))
-                && !known.contains(source)
+                && !calls_from(alert, &known, who, source)
             {
                 add(
                     Kind::Value(IndicatorKind::Ip),
@@ -317,6 +323,17 @@ pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
         }
     }
     shown
+}
+
+/// Whether the alert tells that somebody calls from this address; where it ties nobody to any, that it names it.
+fn calls_from(alert: &Alert, known: &BTreeSet<&str>, who: &Subject, source: &str) -> bool {
+    let is = |value: &Option<String>, it: &str| value.as_deref() == Some(it);
+    let mut callers = alert.callers.iter();
+    alert.callers.is_empty() && known.contains(source)
+        || callers.any(|one| {
+            is(&one.address, source)
+                && (is(&one.principal, &who.value) || is(&one.access_key, &who.value))
+        })
 }
 
 /// The principal of the ledger that made the call of a row, else the one whose key it was.

@@ -50,8 +50,13 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
         });
         questions
     };
+    let is_open = |subject: &Subject| !open(subject).is_empty();
+    // Whoever stands behind another one may be listed with that.
+    let may_be_listed = |subject: &Subject| {
+        subject.is_principal() && required().any(|(one, _)| one.is_principal() && is_open(one))
+    };
     let is_hopeless = required().any(|(subject, is_covered)| {
-        !is_covered && subject.stands_alone() && open(subject).is_empty()
+        !is_covered && subject.stands_alone() && !is_open(subject) && !may_be_listed(subject)
     });
     if is_hopeless {
         return Vec::new();
@@ -60,7 +65,7 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
     let most = if is_hopeful { usize::MAX } else { 1 };
     let mut subjects: Vec<&Subject> = required()
         .map(|(subject, _)| subject)
-        .filter(|subject| !open(subject).is_empty())
+        .filter(|subject| is_open(subject))
         .collect();
     // Those first that nothing else covers: they decide whether there is any hope.
     subjects.sort_by_key(|subject| !subject.stands_alone());

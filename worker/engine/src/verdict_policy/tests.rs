@@ -331,6 +331,79 @@ fn windows_of_one_subject_add_up_and_have_no_hole() {
 }
 
 #[test]
+fn expired_record_covers_no_single_moment() {
+    let mut alert = call();
+    let times = &mut alert.times;
+    (times.first_seen, times.last_seen) = (Some(fixture::at(60)), Some(fixture::at(60)));
+    let until = |until| Exoneration {
+        until: Some(fixture::at(until)),
+        ..role()
+    };
+    assert!(clears(&[until(60)], &alert));
+    assert!(!clears(&[until(59)], &alert));
+    assert!(!clears(&[until(-600), until(59)], &alert));
+}
+
+#[test]
+fn expected_call_needs_one_of_adjoining_records_at_its_time() {
+    let half = |from, until, calls: &[&str]| {
+        let mut half = role();
+        (half.from, half.until) = (Some(fixture::at(from)), Some(fixture::at(until)));
+        half.extent.calls = these(calls);
+        half
+    };
+    let alert = call();
+    let covers = |all: &[Exoneration], at| {
+        let mut subjects = ledger::subjects(&alert);
+        let mut made = subjects[0].clone();
+        (made.kind, made.value) = (Kind::Call, "s3:PutObject".to_owned());
+        (made.shown_with, made.at) = (Some(ROLE.to_owned()), Some(fixture::at(at)));
+        subjects.push(made.clone());
+        let records = Records {
+            alert: &alert,
+            all: all.iter().collect(),
+            listed: Vec::new(),
+        };
+        records.covering(&made, &subjects).is_some()
+    };
+    let listed = &["s3:PutObject"];
+    let both = [half(-9, 30, listed), half(30, 90, listed)];
+    assert!(covers(&both, 10) && covers(&both, 50));
+    assert!(!covers(&both, 100), "no record is in force then");
+    let one = [half(-9, 30, listed), half(30, 90, &[])];
+    assert!(!covers(&one, 10), "the other half expects no such call");
+}
+
+#[test]
+fn whoever_another_may_list_does_not_end_the_questions() {
+    let mut opened = fixture::opened(crate::Limits::default());
+    let people = [
+        (IndicatorKind::Principal, "ben", Role::Actor),
+        (IndicatorKind::Principal, ROLE, Role::Actor),
+    ];
+    opened.alert = std::sync::Arc::new(alert(&people));
+    let mut register = fixture::tools().remove(1);
+    register.kind = "identity_lookup".to_owned();
+    register.arguments[0].kind = crate::ArgumentKind::Indicator {
+        types: vec![IndicatorKind::Principal],
+    };
+    opened.tools = vec![register].into();
+    let mut state = fixture::opened_state();
+    state.opened = Some(std::sync::Arc::new(opened));
+    let mut asked = Vec::new();
+    while let [call, ..] = lookup::demanded(&state).as_slice() {
+        let alert = state.evidence_of(EvidenceId::ALERT).unwrap();
+        let mut answer = crate::Evidence::clone(alert);
+        answer.id = EvidenceId(9 + asked.len() as u32);
+        (answer.tool, answer.arguments) = (call.tool.clone(), call.arguments.clone());
+        asked.push(call.arguments["indicator"].clone());
+        let answer = std::sync::Arc::new(answer);
+        state.evidence.insert(answer.id, answer);
+    }
+    assert_eq!(asked, ["ben", ROLE]);
+}
+
+#[test]
 fn machine_covers_the_code_that_its_record_lists() {
     let mut malware = contact();
     malware.indicators.pop();
@@ -441,38 +514,61 @@ fn x03_resource_is_of_the_account_that_its_arn_tells() {
     assert!(clears(&[machine()], &foreign));
 }
 
+/// Whether these records cover an alert with what these rows of a log show.
+fn covers_with_log(alert: Alert, records: Vec<Exoneration>, rows: Vec<serde_json::Value>) -> bool {
+    let mut opened = fixture::opened(crate::Limits::default());
+    opened.alert = std::sync::Arc::new(alert);
+    let mut tools = fixture::tools();
+    tools[1].trust.push(crate::TrustedPath {
+        path: String::new(),
+        trust: crate::Trust::Platform,
+    });
+    opened.tools = tools.into();
+    let mut state = fixture::opened_state();
+    let told = state.evidence_of(EvidenceId::ALERT).unwrap();
+    let mut trail = crate::Evidence::clone(told);
+    trail.tool = "lookup".to_owned();
+    trail.id = EvidenceId(2);
+    trail.body = serde_json::json!({ "rows": rows }).into();
+    state.opened = Some(std::sync::Arc::new(opened));
+    state.exonerations = records;
+    state.evidence.insert(trail.id, std::sync::Arc::new(trail));
+    Ledger::of(&state).unwrap().is_covered()
+}
+
+fn read_from(source: &str) -> serde_json::Value {
+    serde_json::json!({"principal": ROLE, "source_ip": source, "action": "ListUsers", "read_only": true})
+}
+
 #[test]
 fn what_logs_show_beyond_a_limit_is_not_covered() {
-    let mut trail = crate::Evidence::clone(
-        fixture::opened_state()
-            .evidence_of(EvidenceId::ALERT)
-            .unwrap(),
-    );
-    trail.tool = "lookup".to_owned();
-    let row = |number: usize| {
-        let source = format!("198.51.{}.{}", number / 250, number % 250 + 1);
-        serde_json::json!({"principal": ROLE, "source_ip": source, "action": "ListUsers", "read_only": true})
-    };
+    let mut anywhere = role();
+    anywhere.extent.networks = Listed::Any;
     let covers = |rows: usize| {
-        let mut opened = fixture::opened(crate::Limits::default());
-        opened.alert = std::sync::Arc::new(call());
-        let mut tools = fixture::tools();
-        tools[1].trust.push(crate::TrustedPath {
-            path: String::new(),
-            trust: crate::Trust::Platform,
-        });
-        opened.tools = tools.into();
-        let mut state = fixture::opened_state();
-        state.opened = Some(std::sync::Arc::new(opened));
-        let mut anywhere = role();
-        anywhere.extent.networks = Listed::Any;
-        state.exonerations = vec![anywhere];
-        let mut trail = trail.clone();
-        trail.id = EvidenceId(2);
-        trail.body = serde_json::json!({"rows": (0..rows).map(row).collect::<Vec<_>>()}).into();
-        state.evidence.insert(trail.id, std::sync::Arc::new(trail));
-        Ledger::of(&state).unwrap().is_covered()
+        let source = |number| format!("198.51.{}.{}", number / 250, number % 250 + 1);
+        let rows = (0..rows).map(|number| read_from(&source(number)));
+        covers_with_log(call(), vec![anywhere.clone()], rows.collect())
     };
     assert!(covers(400));
     assert!(!covers(600));
+}
+
+#[test]
+fn address_of_another_caller_is_new_where_a_log_shows_it() {
+    let mut two = call();
+    add(&mut two, IndicatorKind::Principal, "deploy", Role::Actor);
+    add(&mut two, IndicatorKind::Ip, STRANGER, Role::Actor);
+    two.callers.push(Caller {
+        principal: Some("deploy".to_owned()),
+        access_key: None,
+        address: Some(STRANGER.to_owned()),
+    });
+    let mut deploy = record(IndicatorKind::Principal, "deploy");
+    deploy.extent.networks = these(&[STRANGER]);
+    let covers = |source| {
+        let records = vec![role(), deploy.clone()];
+        covers_with_log(two.clone(), records, vec![read_from(source)])
+    };
+    assert!(covers(OURS));
+    assert!(!covers(STRANGER), "that is where another one calls from");
 }

@@ -70,7 +70,11 @@ const LABELS: &[(DetailKind, &str, &str)] = &[
     (DetailKind::ProcessUser, "Ran as", "実行ユーザー"),
     (DetailKind::LogonType, "Kind of login", "ログイン種別"),
     (DetailKind::AuthResult, "Login", "ログイン結果"),
-    (DetailKind::CheckResult, "Result of the check", "チェック結果"),
+    (
+        DetailKind::CheckResult,
+        "Result of the check",
+        "チェック結果",
+    ),
     (DetailKind::EventCount, "Events", "イベント数"),
     (DetailKind::Bytes, "Bytes", "バイト数"),
     (

@@ -132,6 +132,10 @@ impl Approval {
                 doubts.push(format!("never matches: {text} {why}"));
             } else if text.contains(',') && text.contains(char::is_whitespace) {
                 doubts.push(format!("never matches: part the names in {text:?} by `;`"));
+            } else if self.is_of_other_place(entry) {
+                doubts.push(format!(
+                    "never matches: {text} names another region or zone than the row"
+                ));
             } else if let Some(own) = self.other_account(entry) {
                 doubts.push(format!(
                     "holds in {own} only, which {text} names, and not in what `account` says"
@@ -156,6 +160,12 @@ impl Approval {
         let is_other_kind = is_whole && !kinds.contains(&kind);
         let row_kind = self.kind.as_deref().unwrap_or_default();
         (is_other || is_other_kind).then(|| format!("is no {row_kind} by its form"))
+    }
+
+    fn is_of_other_place(&self, entry: &Pattern) -> bool {
+        entry
+            .named()
+            .is_some_and(|named| self.is_elsewhere(named.region.as_deref(), named.zone.as_deref()))
     }
 
     /// The account that a whole name tells, where the column tells others.

@@ -7,13 +7,16 @@ use crate::testing;
 const HEADER: &str = "id,name,type,account,owner,environment,internet_facing,role,data,addresses,purpose,expected_findings,approved_by,valid_from,valid_until,detection_wrong\n";
 
 fn tool(rows: &str) -> AssetLookup {
-    AssetLookup::new(Config {
-        name: "assets".to_owned(),
-        path: Content::Text {
-            name: "assets.csv".into(),
-            text: format!("{HEADER}{rows}").into(),
+    AssetLookup::new(
+        Config {
+            name: "assets".to_owned(),
+            path: Content::Text {
+                name: "assets.csv".into(),
+                text: format!("{HEADER}{rows}").into(),
+            },
         },
-    })
+        &Family::default(),
+    )
 }
 
 async fn ask(rows: &str, indicator: &str) -> ToolOutput {
@@ -224,13 +227,16 @@ async fn a_name_of_one_kind_is_no_name_of_another() {
 async fn a_retired_machine_clears_nothing_but_its_address_may_pass_on() {
     let header = HEADER.replace(",purpose,", ",status,");
     let tool = |rows: &str| {
-        AssetLookup::new(Config {
-            name: "assets".to_owned(),
-            path: Content::Text {
-                name: "assets.csv".into(),
-                text: format!("{header}{rows}").into(),
+        AssetLookup::new(
+            Config {
+                name: "assets".to_owned(),
+                path: Content::Text {
+                    name: "assets.csv".into(),
+                    text: format!("{header}{rows}").into(),
+                },
             },
-        })
+            &Family::default(),
+        )
     };
     let row = ROW.replace("takes payments", "active");
     let retired = ROW.replace("takes payments", "retired");
@@ -251,6 +257,36 @@ async fn a_retired_machine_clears_nothing_but_its_address_may_pass_on() {
 }
 
 #[tokio::test]
+async fn a_place_holds_only_in_alerts_that_tell_it() {
+    let subject = "arn:aws:ec2:eu-west-1:444455556666:instance/i-0a1b2c3d4e5f60718";
+    let tool = |region: &str| {
+        let header = "id,region,expected_findings,approved_by,valid_until";
+        let path = Content::Text {
+            name: "assets.csv".into(),
+            text: format!("{header}\n{subject},{region},Discovery:*,ciso,2026-12-31\n").into(),
+        };
+        let name = "assets".to_owned();
+        AssetLookup::new(Config { name, path }, &Family::default())
+    };
+    let asked = json!({ "indicator": "i-0a1b2c3d4e5f60718" });
+    let output = testing::call(&tool(""), asked.clone()).await.unwrap();
+    let [row] = &output.exonerations[..] else {
+        panic!("{:?}", output.exonerations)
+    };
+    let mut alert = testing::alert();
+    assert_eq!(check(row, &alert), Ok(()));
+    alert.region = None;
+    let why = check(row, &alert).unwrap_err().to_string();
+    assert!(why.contains("than the finding tells"), "{why}");
+    // The row speaks against itself.
+    let tool = tool("us-east-1");
+    let output = testing::call(&tool, asked).await.unwrap();
+    assert_eq!((output.rows, output.exonerations.len()), (Some(1), 0));
+    let told = tool.reports()[0].problems[0].to_string();
+    assert!(told.contains("names another region or zone"), "{told}");
+}
+
+#[tokio::test]
 async fn a_machine_may_be_called_by_its_address_or_host_name() {
     for (id, asked) in [
         ("203.0.113.42", "203.0.113.42"),
@@ -266,10 +302,13 @@ async fn a_machine_may_be_called_by_its_address_or_host_name() {
 
 #[tokio::test]
 async fn a_register_that_cannot_be_read_is_no_miss() {
-    let tool = AssetLookup::new(Config {
-        name: "assets".to_owned(),
-        path: Content::Path("/nonexistent/assets.csv".into()),
-    });
+    let tool = AssetLookup::new(
+        Config {
+            name: "assets".to_owned(),
+            path: Content::Path("/nonexistent/assets.csv".into()),
+        },
+        &Family::default(),
+    );
     let error = testing::call(&tool, json!({"indicator": "203.0.113.42"}))
         .await
         .unwrap_err();
@@ -300,13 +339,16 @@ fn rows_that_mean_to_clear_and_cannot_are_told() {
 
 #[tokio::test]
 async fn r1_results_that_are_not_strings_are_kept() {
-    let tool = AssetLookup::new(Config {
-        name: "assets".to_owned(),
-        path: Content::embedded(
-            "assets.json",
-            r#"[{"id": "payments-ledger", "internet_facing": true, "cost": 12.5, "tags": {"tier": 1}, "ports": [443, 8443]}]"#,
-        ),
-    });
+    let tool = AssetLookup::new(
+        Config {
+            name: "assets".to_owned(),
+            path: Content::embedded(
+                "assets.json",
+                r#"[{"id": "payments-ledger", "internet_facing": true, "cost": 12.5, "tags": {"tier": 1}, "ports": [443, 8443]}]"#,
+            ),
+        },
+        &Family::default(),
+    );
     let output = testing::call(&tool, json!({"indicator": "payments-ledger"}))
         .await
         .unwrap();

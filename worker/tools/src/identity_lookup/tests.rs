@@ -16,7 +16,7 @@ async fn ask(rows: &str, principal: &str) -> ToolOutput {
             )
             .into(),
         },
-    });
+    }, &Family::default());
     testing::call(&tool, json!({ "principal": principal }))
         .await
         .unwrap()
@@ -123,6 +123,38 @@ async fn of_two_rows_one_terminated_neither_clears() {
 }
 
 #[tokio::test]
+async fn what_another_register_ends_is_not_cleared() {
+    let family = Family::default();
+    let register = |name: &'static str, rows: &str| {
+        let path = Content::Text {
+            name: "r.csv".into(),
+            text: format!(
+                "principal,account,status,expected_findings,approved_by,valid_until\n{rows}"
+            )
+            .into(),
+        };
+        let config = Config {
+            name: name.to_owned(),
+            path,
+        };
+        IdentityLookup::new(config, &family)
+    };
+    let holds = register(
+        "a",
+        "worker,444455556666,active,Discovery:*,grace,2026-12-31",
+    );
+    let ask = async || {
+        let output = testing::call(&holds, json!({"principal": "worker"})).await;
+        output.unwrap().exonerations.len()
+    };
+    assert_eq!(ask().await, 1);
+    register("b", "worker,111122223333,terminated,,,");
+    assert_eq!(ask().await, 1, "gone in another account");
+    register("c", "worker,444455556666,revoked,,,");
+    assert_eq!(ask().await, 0);
+}
+
+#[tokio::test]
 async fn a_service_account_holds_where_its_row_says() {
     let address = "ci@shop.iam.gserviceaccount.com";
     for (subject, account, scope) in [
@@ -139,13 +171,16 @@ async fn a_service_account_holds_where_its_row_says() {
         let text = format!(
             "principal,account,expected_findings,approved_by,valid_until\n{subject},{account},Discovery:*,grace,2026-12-31\n"
         );
-        let tool = IdentityLookup::new(Config {
-            name: "identities".to_owned(),
-            path: Content::Text {
-                name: "identities.csv".into(),
-                text: text.into(),
+        let tool = IdentityLookup::new(
+            Config {
+                name: "identities".to_owned(),
+                path: Content::Text {
+                    name: "identities.csv".into(),
+                    text: text.into(),
+                },
             },
-        });
+            &Family::default(),
+        );
         let asked = json!({ "principal": address });
         let output = testing::call(&tool, asked).await.unwrap();
         let told = output.exonerations.iter();
@@ -168,7 +203,7 @@ async fn a_row_of_a_role_clears_no_user_of_its_name() {
                 )
                 .into(),
             },
-        })
+        }, &Family::default())
     };
     for (row, user, role, other) in [
         ("prod-payments-worker,role,4", 0, 1, 0),
@@ -251,17 +286,20 @@ async fn a_row_tells_the_accounts_that_it_holds_in() {
         format!("ID-9,{account},ci-deployer,Discovery:IAMUser/*,grace,2026-12-31\n")
     };
     let tool = |account: &str| {
-        IdentityLookup::new(Config {
-            name: "identities".to_owned(),
-            path: Content::Text {
-                name: "identities.csv".into(),
-                text: format!(
-                    "id,account,principal,expected_findings,approved_by,valid_until\n{}",
-                    row(account)
-                )
-                .into(),
+        IdentityLookup::new(
+            Config {
+                name: "identities".to_owned(),
+                path: Content::Text {
+                    name: "identities.csv".into(),
+                    text: format!(
+                        "id,account,principal,expected_findings,approved_by,valid_until\n{}",
+                        row(account)
+                    )
+                    .into(),
+                },
             },
-        })
+            &Family::default(),
+        )
     };
     for (account, scopes) in [
         ("444455556666", vec![Some("444455556666")]),

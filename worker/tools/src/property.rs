@@ -1,0 +1,315 @@
+//! A property that knows no rules: benign means that all of it was authorised.
+//!
+//! A generator makes worlds with a truth, and writes of each the finding of a feed, the registers and the audit log. The real
+//! reader, tools and engine then triage it for an analyst that asks nothing and says "benign" to everything. The truth is
+//! decided while a world is made, by what it holds; no code of the policy has a say in it.
+//!
+//! `NIGHTSHIFT_TEST_CASES=1000000` makes that many worlds. A world that is judged wrongly is written to a folder
+//! `nightshift-property/SEED` of the temporary directory.
+
+mod feeds;
+mod logs;
+mod world;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use nightshift_alert::{Alert, Severity};
+use nightshift_engine as engine;
+use nightshift_engine::{
+    Analyst, AnalystKind, Answer, AskError, ConcludeQuestion, ConclusionDraft, DecideQuestion,
+    Decision, Event, EventBody, Exonerator, Journal, JournalError, Mode, NoAnswer, PastCase,
+    PastCases, PastQuery, PlanAnswer, PlanQuestion, Ports, ReflectQuestion, Reflection, Ruled,
+    State, StepOutcome, Toolbox, TurnAnswer, TurnQuestion, Verdict,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::Tools;
+use world::World;
+
+/// Worlds of an ordinary run.
+const USUAL: u64 = 20_000;
+
+/// An analyst that asks nothing and would clear everything.
+struct Compromised;
+
+#[async_trait]
+impl Analyst for Compromised {
+    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        Ok(Answer::free(PlanAnswer {
+            mode: Mode::Direct,
+            objective: "clear it".to_owned(),
+            steps: Vec::new(),
+            source: String::new(),
+            not_covered: Vec::new(),
+            conditional: false,
+        }))
+    }
+
+    async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+        Ok(Answer::free(TurnAnswer::Result {
+            outcome: StepOutcome::Met,
+            summary: "it is fine".to_owned(),
+            findings: Vec::new(),
+        }))
+    }
+
+    async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        Err(nothing())
+    }
+
+    async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+        Err(nothing())
+    }
+
+    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+        Ok(Answer::free(ConclusionDraft {
+            verdict: Verdict::BenignTruePositive,
+            leaning: engine::Leaning::Benign,
+            reason: engine::Reason::AuthorisedActivity,
+            assessed_severity: Severity::Informational,
+            findings: Vec::new(),
+            gaps: Vec::new(),
+            not_covered: Vec::new(),
+            would_decide: Vec::new(),
+            actions: Vec::new(),
+            meaning: String::new(),
+            techniques: Vec::new(),
+        }))
+    }
+}
+
+fn nothing() -> NoAnswer {
+    NoAnswer::from(AskError::Unavailable {
+        what: "nobody asks".to_owned(),
+    })
+}
+
+/// Ports that hold and know nothing.
+struct Bare(DateTime<Utc>);
+
+#[async_trait]
+impl Journal for Bare {
+    async fn append(&self, _: &[Event]) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    async fn conclude(&self, _: &[Event], _: &State) -> Result<(), JournalError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl PastCases for Bare {
+    async fn similar(&self, _: &PastQuery) -> Result<Vec<PastCase>, String> {
+        Ok(Vec::new())
+    }
+}
+
+impl Exonerator for Bare {
+    fn exonerate(&self, _: &ConcludeQuestion) -> Ruled {
+        Ruled::default()
+    }
+}
+
+impl engine::Clock for Bare {
+    fn now(&self) -> DateTime<Utc> {
+        self.0
+    }
+}
+
+/// Triages the alert of a world with its registers and logs, which may be written to this folder.
+async fn triage(world: &World, folder: &Path) -> State {
+    let alert = read(world);
+    let bare = Arc::new(Bare(world.last + TimeDelta::hours(20)));
+    let configs = world.tools(folder);
+    let tools = Tools::build(&configs, Arc::<Bare>::clone(&bare), folder).unwrap();
+    let opened = engine::Opened {
+        version: engine::JOURNAL_VERSION,
+        case_id: "case".to_owned(),
+        revision: 1,
+        alert: Arc::new(alert),
+        profile: "default".to_owned(),
+        analyst: AnalystKind::Playbook,
+        models: Vec::new(),
+        limits: engine::Limits::default(),
+        reserve: engine::Cost::default(),
+        tools: tools.specs().into(),
+        actions: Arc::new([]),
+        conduct: engine::Conduct::default(),
+        delimiter: String::new(),
+        pseudonym_key: String::new(),
+        prompts: String::new(),
+        again: None,
+    };
+    let opening = [
+        Event::new(bare.0, EventBody::Opened(Box::new(opened))),
+        Event::new(bare.0, EventBody::Claimed { epoch: 1 }),
+    ];
+    let ports = Ports {
+        analyst: Arc::new(Compromised),
+        fallback: None,
+        toolbox: Arc::new(tools),
+        exonerator: Arc::<Bare>::clone(&bare),
+        journal: Arc::<Bare>::clone(&bare),
+        clock: bare,
+        meter: Arc::new(engine::NoMeter),
+    };
+    let release = CancellationToken::new();
+    match engine::drive(&ports, engine::fold(&opening), &release).await {
+        Ok(engine::End::Concluded(state)) => *state,
+        other => panic!("seed {}: {other:?}", world.seed),
+    }
+}
+
+fn read(world: &World) -> Alert {
+    let bytes = world.message.to_string().into_bytes();
+    let batch = nightshift_alert::read(&bytes, &feeds::options()).unwrap();
+    assert_eq!(batch.alerts.len(), 1, "seed {}", world.seed);
+    batch.alerts.into_iter().next().unwrap()
+}
+
+/// What came of many worlds.
+#[derive(Debug, Default)]
+struct Tally {
+    authorised: u64,
+    recorded: u64,
+    cleared: u64,
+    /// Worlds that were cleared and must not be, by what was wrong in them: the seed of one, and how many.
+    wrong: BTreeMap<String, (u64, u64)>,
+    /// Worlds that were properly recorded and not cleared, by what held them up.
+    missed: BTreeMap<String, (u64, u64)>,
+}
+
+impl Tally {
+    fn add(&mut self, world: &World, state: &State) {
+        let conclusion = state.conclusion.as_ref().unwrap();
+        let is_benign = conclusion.verdict.is_benign();
+        let is_authorised = world.faults.is_empty();
+        let is_recorded = is_authorised && world.gaps.is_empty();
+        self.authorised += u64::from(is_authorised);
+        self.recorded += u64::from(is_recorded);
+        self.cleared += u64::from(is_recorded && is_benign);
+        let (groups, why) = match (is_benign, is_authorised) {
+            (true, false) => (&mut self.wrong, world.faults.join(", ")),
+            (false, true) if is_recorded => {
+                let missing = conclusion.ledger.iter().find(|row| row.missing.is_some());
+                let missing = missing.map(|row| (&row.subject_type, &row.missing));
+                let why = conclusion.overridden.first().map(|one| words(&one.why));
+                let row = missing.map(|(kind, why)| {
+                    format!("{kind}: {}", words(why.as_deref().unwrap_or_default()))
+                });
+                (
+                    &mut self.missed,
+                    format!("{:?}, {why:?}, {row:?}", world.feed),
+                )
+            }
+            _ => return,
+        };
+        let group = groups.entry(why).or_insert((world.seed, 0));
+        group.1 += 1;
+        if group.1 == 1 {
+            write(world, state);
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.authorised += other.authorised;
+        self.recorded += other.recorded;
+        self.cleared += other.cleared;
+        for (into, from) in [
+            (&mut self.wrong, other.wrong),
+            (&mut self.missed, other.missed),
+        ] {
+            for (why, (seed, count)) in from {
+                into.entry(why).or_insert((seed, 0)).1 += count;
+            }
+        }
+    }
+}
+
+/// The first words of a text, without those that differ from world to world.
+fn words(text: &str) -> String {
+    let words = text.split_whitespace();
+    let words = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    words.take(14).collect::<Vec<_>>().join(" ")
+}
+
+/// Keeps the files of a world for whoever looks into it.
+fn write(world: &World, state: &State) {
+    let folder = std::env::temp_dir().join(format!("nightshift-property/{}", world.seed));
+    std::fs::create_dir_all(&folder).unwrap();
+    let put = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
+    put("alert.json", world.message.to_string());
+    for (name, text) in world.registers() {
+        put(&name, text);
+    }
+    put("world.txt", format!("{world:#?}"));
+    put(
+        "state.txt",
+        format!("{:#?}\n{:#?}", state.conclusion, state.alert()),
+    );
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a switch for tests: how many worlds to make, and from which seed on"
+)]
+fn number(name: &str, usual: u64) -> u64 {
+    let wanted = std::env::var(name).ok();
+    wanted.and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Triages the worlds of these seeds.
+fn tally(seeds: impl Iterator<Item = u64>) -> Tally {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut tally = Tally::default();
+    for seed in seeds {
+        let world = World::new(seed);
+        let state = runtime.block_on(triage(&world, folder.path()));
+        tally.add(&world, &state);
+    }
+    tally
+}
+
+#[test]
+fn benign_means_that_all_of_it_was_authorised() {
+    let (first, many) = (
+        number("NIGHTSHIFT_TEST_SEED", 1),
+        number("NIGHTSHIFT_TEST_CASES", USUAL),
+    );
+    let threads = std::thread::available_parallelism().map_or(1, |it| it.get() as u64);
+    let sum = Mutex::new(Tally::default());
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let seeds = (first + thread..first + many).step_by(threads as usize);
+            let sum = &sum;
+            scope.spawn(move || {
+                let part = tally(seeds);
+                sum.lock().unwrap().merge(part);
+            });
+        }
+    });
+    let tally = sum.into_inner().unwrap();
+    println!("{tally:#?}");
+    assert!(
+        tally.wrong.is_empty(),
+        "benign, and not authorised: {:#?}",
+        tally.wrong
+    );
+    assert!(
+        tally.recorded * 4 > many,
+        "too few are recorded: {tally:#?}"
+    );
+    assert!(
+        tally.cleared * 100 >= tally.recorded * 95,
+        "too few are cleared: {tally:#?}"
+    );
+}

@@ -1,0 +1,379 @@
+//! Audit logs of worlds: whole, or cut and broken; then what they do not show is a call that nobody allowed.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use super::feeds;
+use super::world::{Actor, Dice, World, text};
+use crate::{Content, LogFormat, LogSearch, ToolConfig};
+
+/// A call.
+#[derive(Debug, Clone, Default)]
+struct Act {
+    at: DateTime<Utc>,
+    who: Actor,
+    key: Option<String>,
+    source: Option<String>,
+    service: &'static str,
+    name: &'static str,
+    reads: bool,
+    fails: bool,
+}
+
+/// How a log is written.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Records,
+    Lines,
+    Events,
+    Groups,
+    /// Several packed files in a folder.
+    Packed,
+}
+
+/// What is wrong with a log, so that a part of it is not seen.
+#[derive(Debug, Clone, Copy)]
+enum Damage {
+    EndsEarly,
+    BeginsLate,
+    BrokenPack,
+    OtherKind,
+    HalfLine,
+    OfOthers,
+}
+
+const DAMAGES: [Damage; 6] = [
+    Damage::EndsEarly,
+    Damage::BeginsLate,
+    Damage::BrokenPack,
+    Damage::OtherKind,
+    Damage::HalfLine,
+    Damage::OfOthers,
+];
+
+/// A service and what it was asked for.
+type Call = (&'static str, &'static str);
+const LIST_USERS: Call = ("iam.amazonaws.com", "ListUsers");
+const PUT_OBJECT: Call = ("s3.amazonaws.com", "PutObject");
+const ASSUME_ROLE: Call = ("sts.amazonaws.com", "AssumeRole");
+const STOP_LOGGING: Call = ("cloudtrail.amazonaws.com", "StopLogging");
+const GET_POLICY: Call = ("cloudresourcemanager.googleapis.com", "GetIamPolicy");
+const CREATE_KEY: Call = (
+    "iam.googleapis.com",
+    "google.iam.admin.v1.CreateServiceAccountKey",
+);
+
+#[derive(Debug)]
+pub(super) struct Log {
+    is_google: bool,
+    form: Form,
+    damage: Option<Damage>,
+    acts: Vec<Act>,
+    /// What stands in the part that is not seen.
+    hidden: Vec<Act>,
+}
+
+impl Log {
+    pub(super) fn new(dice: &mut Dice, is_google: bool) -> Self {
+        use Form::{Events, Groups, Lines, Packed, Records};
+        let form = dice.pick(&[Records, Lines, Events, Groups, Packed]);
+        Self {
+            is_google,
+            form,
+            damage: None,
+            acts: Vec::new(),
+            hidden: Vec::new(),
+        }
+    }
+
+    /// Adds what an actor did: the calls of the finding, others that are allowed, and now and then one that is not.
+    pub(super) fn add(
+        &mut self,
+        world: &mut World,
+        actor: &Actor,
+        home: Option<String>,
+        is_anywhere: bool,
+        calls: bool,
+    ) {
+        let length = (world.last - world.first).num_minutes();
+        let minutes = |minutes| world.first + TimeDelta::minutes(minutes);
+        let around = minutes(world.dice.below(length as usize + 60) as i64 - 30);
+        let mut own = Act {
+            at: world.last,
+            who: actor.clone(),
+            key: actor.key.clone(),
+            ..Act::default()
+        };
+        own = own.calling(
+            if self.is_google {
+                GET_POLICY
+            } else {
+                LIST_USERS
+            },
+            true,
+        );
+        for address in actor.addresses.iter().map(Some).chain([None]) {
+            let told = own.with(|act| act.source = address.cloned());
+            self.acts.push(told.with(|act| act.at = world.first));
+            self.acts.push(told);
+        }
+        own = own.with(|act| (act.source, act.at) = (home, minutes(length / 2)));
+        let repeats = world.dice.pick(&[0, 1, 2, 70]);
+        self.acts.extend(std::iter::repeat_n(own.clone(), repeats));
+        if calls && !self.is_google {
+            self.acts.push(own.calling(PUT_OBJECT, false));
+            self.acts.push(own.calling(ASSUME_ROLE, true));
+            // The next key of a session is whose it is.
+            let next = Some(format!("ASIANEXT{:012}", world.actors.len()));
+            if !actor.is_user && world.feed.ties(world.actors.len()) {
+                self.acts.push(own.with(|act| act.key = next));
+            }
+        }
+        self.wrong(world, &own.with(|act| act.at = around), is_anywhere);
+    }
+
+    /// Adds what looks as if it were not allowed, and what is not.
+    fn wrong(&mut self, world: &mut World, own: &Act, is_anywhere: bool) {
+        let bad = own.calling(
+            if self.is_google {
+                CREATE_KEY
+            } else {
+                STOP_LOGGING
+            },
+            false,
+        );
+        let mallory = bad.with(|act| {
+            let name = Some("mallory".to_owned());
+            act.who = Actor {
+                name,
+                account: world.account.clone(),
+                ..Actor::default()
+            };
+        });
+        // What did not succeed did nothing, and what others did is theirs.
+        self.acts.push(bad.with(|act| act.fails = true));
+        self.acts.push(mallory.with(|act| act.key = None));
+        let name = own.who.name.as_deref();
+        if name.is_some_and(|name| !name.contains('@')) {
+            let namesake = bad.with(|act| act.key = None);
+            self.acts
+                .push(namesake.with(|act| act.who.account = "111122223333".to_owned()));
+        }
+        if name.is_none() && own.key.is_none() {
+            return;
+        }
+        if world.goes_wrong("a call that no row expects") {
+            self.acts.push(bad.clone());
+        }
+        if own.key.is_some() && world.goes_wrong("a key that somebody else used") {
+            self.acts.push(mallory);
+        }
+        let others = world
+            .private
+            .first()
+            .cloned()
+            .map(|of| (of, "an address of somebody else in the log"));
+        let strange = ("203.0.113.66".to_owned(), "an address that the log shows");
+        for (source, fault) in others.into_iter().chain([strange]) {
+            if name.is_some() && !is_anywhere && world.goes_wrong(fault) {
+                self.acts.push(own.with(|act| act.source = Some(source)));
+            }
+        }
+        if name.is_some() && world.goes_wrong("a key that the log shows") {
+            let key = if self.is_google {
+                "0bad".repeat(10)
+            } else {
+                "AKIANEXT000000000001".to_owned()
+            };
+            self.acts.push(own.with(|act| act.key = Some(key)));
+        }
+        if self.damage.is_none() && world.goes_wrong("a call in a part of the log that is not read")
+        {
+            self.damage = Some(world.dice.pick(&DAMAGES));
+            self.hidden.push(bad);
+        }
+    }
+
+    /// Adds what goes on all the time, and cuts what is to be cut.
+    pub(super) fn finish(&mut self, world: &World) {
+        let noise = Actor {
+            name: Some("noise".to_owned()),
+            is_user: true,
+            account: world.account.clone(),
+            ..Actor::default()
+        };
+        let own = Act {
+            who: noise,
+            service: "ec2.amazonaws.com",
+            name: "DescribeInstances",
+            reads: true,
+            ..Act::default()
+        };
+        let length = world.last - world.first + TimeDelta::hours(4);
+        self.acts.extend((0..=12).map(|part| {
+            let at = world.first - TimeDelta::hours(2) + length / 12 * part;
+            Act { at, ..own.clone() }
+        }));
+        let (middle, gap) = (
+            world.first + (world.last - world.first) / 2,
+            TimeDelta::minutes(3),
+        );
+        match self.damage {
+            Some(Damage::EndsEarly) => self.acts.retain(|act| act.at < middle - gap),
+            Some(Damage::BeginsLate) => self.acts.retain(|act| act.at > middle + gap),
+            Some(Damage::OfOthers) => self
+                .acts
+                .retain(|act| act.who.is_user && act.who.name.as_deref() == Some("noise")),
+            _ => {}
+        }
+        self.acts.sort_by_key(|act| act.at);
+    }
+
+    /// The tool that searches it. What does not lie in memory is written to the folder.
+    pub(super) fn tool(&self, folder: &Path) -> ToolConfig {
+        let records = |acts: &[Act]| -> Vec<Value> {
+            acts.iter().map(|act| act.record(self.is_google)).collect()
+        };
+        let (shown, hidden) = (records(&self.acts), records(&self.hidden));
+        let lines = |records: &[Value]| written(Form::Lines, records);
+        let path = match (self.damage, self.form) {
+            (Some(Damage::HalfLine), _) => {
+                let mut half = lines(&hidden);
+                half.truncate(half.len() - 40);
+                text("log.jsonl".to_owned(), format!("{half}\n{}", lines(&shown)))
+            }
+            (Some(Damage::BrokenPack), _) => {
+                let broken = packed(&lines(&hidden));
+                on_disk(
+                    folder,
+                    &shown,
+                    Some(("z.json.gz", &broken[..broken.len() / 2])),
+                )
+            }
+            (Some(Damage::OtherKind), _) => on_disk(
+                folder,
+                &shown,
+                Some(("z.parquet", lines(&hidden).as_bytes())),
+            ),
+            (_, Form::Packed) => on_disk(folder, &shown, None),
+            (_, form) => text("log.json".to_owned(), written(form, &shown)),
+        };
+        let (name, format) = match self.is_google {
+            true => ("audit".to_owned(), LogFormat::GcpAudit),
+            false => ("trail".to_owned(), LogFormat::Cloudtrail),
+        };
+        let fields = std::collections::BTreeMap::new();
+        ToolConfig::LogSearch(LogSearch {
+            name,
+            format,
+            path,
+            fields,
+            max_scan_bytes: 1 << 28,
+        })
+    }
+}
+
+fn packed(text: &str) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(text.as_bytes()).unwrap();
+    packed.finish().unwrap()
+}
+
+/// A folder of files, as trails are delivered, with one that is not read.
+fn on_disk(folder: &Path, records: &[Value], beside: Option<(&str, &[u8])>) -> Content {
+    let place = folder.join("log");
+    _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(place.join("2026/11")).unwrap();
+    let put =
+        |name: &str, bytes: &[u8]| fs::write(place.join("2026/11").join(name), bytes).unwrap();
+    let (first, second) = records.split_at(records.len() / 2);
+    put("a.json.gz", &packed(&written(Form::Records, first)));
+    put("b", written(Form::Lines, second).as_bytes());
+    if let Some((name, bytes)) = beside {
+        put(name, bytes);
+    }
+    Content::Path(place)
+}
+
+fn written(form: Form, records: &[Value]) -> String {
+    let lines =
+        |line: &dyn Fn(&Value) -> String| records.iter().map(line).collect::<Vec<_>>().join("\n");
+    let message = |record: &Value| json!({"id": "1", "message": record.to_string()});
+    match form {
+        Form::Lines => lines(&Value::to_string),
+        Form::Events => lines(&|record| json!({"detail-type": "AWS API Call via CloudTrail", "detail": record}).to_string()),
+        Form::Groups => json!({"messageType": "DATA_MESSAGE", "logEvents": records.iter().map(message).collect::<Vec<_>>()}).to_string(),
+        Form::Records | Form::Packed => json!({"Records": records}).to_string(),
+    }
+}
+
+impl Act {
+    /// The same with something else.
+    fn with(&self, change: impl FnOnce(&mut Self)) -> Self {
+        let mut other = self.clone();
+        change(&mut other);
+        other
+    }
+
+    fn calling(&self, (service, name): Call, reads: bool) -> Self {
+        self.with(|act| (act.service, act.name, act.reads) = (service, name, reads))
+    }
+
+    fn record(&self, is_google: bool) -> Value {
+        let source = self.source.as_deref().unwrap_or("10.0.0.9");
+        if is_google {
+            self.google(source)
+        } else {
+            self.aws(source)
+        }
+    }
+
+    fn aws(&self, source: &str) -> Value {
+        let (name, account) = (
+            self.who.name.as_deref().unwrap_or("somebody"),
+            &self.who.account,
+        );
+        let arn = feeds::arn(&self.who);
+        let mut identity = match self.who.is_user {
+            true => json!({"type": "IAMUser", "userName": name, "arn": arn}),
+            false => {
+                json!({"type": "AssumedRole", "arn": arn, "principalId": format!("AROAEXAMPLE1:{}", feeds::session(&self.who)),
+                "sessionContext": {"sessionIssuer": {"userName": name, "arn": format!("arn:aws:iam::{account}:role/{name}")}}})
+            }
+        };
+        if let Some(key) = &self.key {
+            identity["accessKeyId"] = json!(key);
+        }
+        json!({"eventTime": self.at, "eventName": self.name, "eventSource": self.service, "readOnly": self.reads, "sourceIPAddress": source,
+            "userIdentity": identity, "awsRegion": "eu-west-1", "errorCode": self.fails.then_some("AccessDenied")})
+    }
+
+    fn google(&self, source: &str) -> Value {
+        let name = self.who.name.as_deref().unwrap_or_default();
+        let mut who = json!({"principalEmail": name});
+        if let Some(key) = &self.key {
+            who["serviceAccountKeyName"] = json!(format!(
+                "//iam.googleapis.com/projects/p/serviceAccounts/{name}/keys/{key}"
+            ));
+        }
+        if let Some(person) = &self.who.person {
+            who["serviceAccountDelegationInfo"] =
+                json!([{"firstPartyPrincipal": {"principalEmail": person}}]);
+        }
+        let (log, right) = if self.reads {
+            ("data_access", "ADMIN_READ")
+        } else {
+            ("activity", "ADMIN_WRITE")
+        };
+        json!({"timestamp": self.at, "logName": format!("projects/p/logs/cloudaudit.googleapis.com%2F{log}"),
+            "protoPayload": {"methodName": self.name, "serviceName": self.service, "authenticationInfo": who,
+                "requestMetadata": {"callerIp": source}, "status": {"code": if self.fails { 7 } else { 0 }},
+                "authorizationInfo": [{"permissionType": right, "granted": true}]}})
+    }
+}
