@@ -11,6 +11,7 @@ mod life;
 mod outage;
 mod posted;
 pub(crate) mod production;
+mod recheck;
 mod refused;
 pub(crate) mod reload;
 pub(crate) mod resume;

@@ -145,6 +145,7 @@ impl World {
             profile.reserve = modelled.reserve;
         }
         let triage = Triage {
+            recheck_every: None,
             cases: store.clone(),
             profiles: Profiles::new([profile]).context("the profile is the default one")?,
             routes: Arc::new(Routes::default()),

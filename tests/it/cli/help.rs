@@ -238,6 +238,7 @@ fn the_list_of_metrics() {
     nightshift_outbox_depth gauge
     nightshift_outbox_oldest_seconds gauge
     nightshift_plan_updates_total counter
+    nightshift_rechecks_total counter
     nightshift_reflections_total counter
     nightshift_steps_total counter
     nightshift_tool_calls_total counter

@@ -6,7 +6,7 @@ use regex::Regex;
 
 /// What scripts, dashboards and rules of others rely on: name, sort and labels of each. One more, or another label, wants a
 /// decision.
-const FIXED: [(&str, &str, &str); 37] = [
+const FIXED: [(&str, &str, &str); 38] = [
     ("messages_total", "counter", "source outcome"),
     ("alerts_total", "counter", "feed outcome"),
     ("last_alert_timestamp_seconds", "gauge", "source"),
@@ -59,6 +59,8 @@ const FIXED: [(&str, &str, &str); 37] = [
     ("source_up", "gauge", "source"),
     // docs/decisions/0026-a-figure-for-a-refused-configuration.md
     ("configuration_refused", "gauge", ""),
+    // docs/decisions/0030-a-ledger-of-subjects.md
+    ("rechecks_total", "counter", "result"),
 ];
 
 /// A metric.

@@ -138,6 +138,7 @@ impl Pipe {
             announcer: None,
             without_models: false,
             models_are_up: false,
+            recheck_every: None,
         };
         Self {
             store,

@@ -223,6 +223,9 @@ pub(crate) struct CaseLimits {
     pub(crate) cooldown_hours: u32,
     /// Times a day that a case is triaged again; a rise in severity always is.
     pub(crate) revisions_per_day: u32,
+    /// Hours (at most 720) after which records and logs of a benign case are looked up again, for 30 days after its last event.
+    /// 0: never.
+    pub(crate) recheck_hours: u32,
     /// New cases of one feed, type and account within `storm_minutes`, beyond which further ones are members of the first.
     pub(crate) storm_cases: u32,
     /// Minutes in which a storm is counted. At most 525600.
@@ -256,6 +259,12 @@ impl Config {
         nightshift_report::Links {
             public_url: public_url.filter(|url| !url.is_empty()),
         }
+    }
+
+    /// How often benign cases are evaluated again; none: never.
+    pub(crate) fn recheck_every(&self) -> Option<chrono::TimeDelta> {
+        let hours = self.limits.recheck_hours;
+        (hours > 0).then(|| chrono::TimeDelta::hours(i64::from(hours)))
     }
 
     /// What becomes of alerts that come again, in storms, or muted. The error says which mute is wrong, and how.

@@ -18,7 +18,7 @@ use nightshift_alert::feed::BUILT_IN;
 use nightshift_analyst::chat::Asked;
 use nightshift_engine::{Measure, Meter, ModelTokens};
 use nightshift_models::OUTCOMES;
-use nightshift_pipeline::Backlog;
+use nightshift_pipeline::{Backlog, RECHECK_RESULTS};
 use prometheus::{
     CounterVec, Encoder, Error, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, IntGaugeVec, Registry, TextEncoder,
@@ -174,6 +174,7 @@ struct Cases {
     day_cap: AtomicU64,
     lease_lost: IntCounter,
     resumed: IntCounter,
+    rechecks: IntCounterVec,
     last_success: IntGauge,
 }
 
@@ -215,6 +216,11 @@ impl Cases {
                 "nightshift_cases_resumed_total",
                 "Cases that went on where they had been left: given back, or of a worker that died.",
             )?,
+            rechecks: declare.counters(
+                "nightshift_rechecks_total",
+                "Benign cases evaluated again by code: covered, revised (triaged again), or not_whole, where a look-up was not.",
+                &["result"],
+            )?,
             last_success: declare.gauge(
                 "nightshift_last_success_timestamp_seconds",
                 "When a case was last concluded, in Unix seconds.",
@@ -222,6 +228,9 @@ impl Cases {
         };
         for cap in ["calls", "tokens", "usd", "minutes", "day_usd"] {
             cases.exhausted.with_label_values(&[cap]);
+        }
+        for result in RECHECK_RESULTS {
+            cases.rechecks.with_label_values(&[result]);
         }
         for state in DAY_STATES {
             cases.day.with_label_values(&[state]);

@@ -222,6 +222,7 @@ impl App {
             announcer: None,
             without_models: false,
             models_are_up: false,
+            recheck_every: self.config.recheck_every(),
         }
     }
 

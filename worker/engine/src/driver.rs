@@ -299,7 +299,11 @@ async fn carry_out(
             let opened = state.opened.clone();
             // Whoever holds the state makes others copy it to change it, and a tool may take long.
             drop(state);
-            (id, free(make(&ports, opened.as_deref(), &call).await))
+            let (toolbox, clock, meter) = (&*ports.toolbox, &*ports.clock, &*ports.meter);
+            (
+                id,
+                free(make(toolbox, clock, meter, opened.as_deref(), &call).await),
+            )
         }
         Command::Exonerate { id } => {
             let question = state.conclude_question();
@@ -325,7 +329,14 @@ fn ruled_by(ruled: Ruled) -> Came {
     }
 }
 
-async fn make(ports: &Ports, opened: Option<&Opened>, call: &ToolCall) -> Outcome {
+/// Makes one call of a case, within the time that it may take, and counts it.
+pub(crate) async fn make(
+    toolbox: &dyn Toolbox,
+    clock: &dyn Clock,
+    meter: &dyn Meter,
+    opened: Option<&Opened>,
+    call: &ToolCall,
+) -> Outcome {
     let Some(opened) = opened else {
         return Outcome::CallFailed(ToolError::Unavailable {
             what: "the case is not open".to_owned(),
@@ -334,16 +345,14 @@ async fn make(ports: &Ports, opened: Option<&Opened>, call: &ToolCall) -> Outcom
     let context = CallContext {
         case_id: opened.case_id.clone(),
         alert: Arc::clone(&opened.alert),
-        now: ports.clock.now(),
+        now: clock.now(),
     };
     let secs = opened.limits.tool_secs;
     let limit = Duration::from_secs(secs);
-    let result = tokio::time::timeout(limit, ports.toolbox.call(call, &context))
+    let result = tokio::time::timeout(limit, toolbox.call(call, &context))
         .await
         .unwrap_or(Err(ToolError::Timeout { secs }));
-    let took = (ports.clock.now() - context.now)
-        .to_std()
-        .unwrap_or_default();
+    let took = (clock.now() - context.now).to_std().unwrap_or_default();
     let outcome = match &result {
         Ok(output) if output.rows == Some(0) => "empty",
         Ok(_) => "ok",
@@ -353,7 +362,7 @@ async fn make(ports: &Ports, opened: Option<&Opened>, call: &ToolCall) -> Outcom
         ) => "refused",
         Err(ToolError::Denied { .. } | ToolError::Unavailable { .. }) => "error",
     };
-    ports.meter.count(&Measure::ToolCall {
+    meter.count(&Measure::ToolCall {
         tool: call.tool.clone(),
         outcome,
         took,

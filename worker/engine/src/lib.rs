@@ -32,6 +32,7 @@ mod port;
 mod question;
 mod quote;
 mod reach;
+mod recheck;
 mod register_row;
 mod searched;
 mod state;
@@ -83,6 +84,7 @@ pub use question::{
 };
 pub use quote::resolve;
 pub use reach::is_loopback;
+pub use recheck::{PriorJudgement, RecheckCause, RecheckOutcome, RecheckPorts, recheck};
 pub use searched::Searched;
 pub use state::{CallRecord, CallState, InFlight, State, Stop, Turn, Work};
 pub use strategy::{Conduct, History, ReflectionMode, Strategy};

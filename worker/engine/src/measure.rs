@@ -93,6 +93,11 @@ pub enum Measure {
         /// Whether they agree with it.
         agreed: bool,
     },
+    /// A benign case was evaluated again: `covered`, `revised`, `not_whole`.
+    Recheck {
+        /// What came of it.
+        result: &'static str,
+    },
     /// A case went on that another worker, or this one before a restart, had begun.
     Resumed,
     /// A write was refused because the lease was lost.

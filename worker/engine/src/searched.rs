@@ -71,6 +71,11 @@ impl Searched {
         self
     }
 
+    /// Returns from when until when the log has records, whatever they are about; `None` where it tells no times.
+    pub(crate) fn records(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+        self.records_from.zip(self.records_until)
+    }
+
     /// How long after its last record the log may still hold the time of an event.
     const fn quiet(&self) -> TimeDelta {
         if self.of_flows { FLOW } else { QUIET }

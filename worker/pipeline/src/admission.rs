@@ -25,7 +25,7 @@ use nightshift_engine::Verdict;
 
 use crate::{Arrival, CaseId, Match};
 
-pub use material::{compared, noted, triaged};
+pub use material::{SightingTimes, compared, triaged};
 pub use mute::Mute;
 pub use outcome::{Admission, Change, Seen, SetAside};
 pub use storm::Window;

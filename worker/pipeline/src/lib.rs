@@ -22,6 +22,7 @@ mod naming;
 mod port;
 mod probe;
 mod profile;
+mod recheck;
 mod replay;
 mod report;
 mod route;
@@ -31,8 +32,8 @@ mod triage;
 mod upkeep;
 
 pub use admission::{
-    Admission, AdmissionPolicy, Change, Ground, Known, Mute, Seen, SetAside, Stage, Window, admit,
-    compared as compared_alerts, noted, triaged,
+    Admission, AdmissionPolicy, Change, Ground, Known, Mute, Seen, SetAside, SightingTimes, Stage,
+    Window, admit, compared as compared_alerts, triaged,
 };
 pub use budget::{Charge, DayBudget, DaySpent, Purse, is_urgent};
 pub use canary::{CANARY_CLOSER, Canary, CanaryEnding, CanaryKeys, CanarySending};
@@ -57,17 +58,18 @@ pub use language::Language;
 pub use look::in_thread;
 pub use loops::{
     Delivering, DigestPlan, GivenUp, GivingUp, HandingOn, Heard, InboxRoom, ModelHealth, Outage,
-    Taking, Triaging,
+    RegisterWatch, Taking, Triaging,
 };
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
     Accepted, Canaries, Cases, Claimed, Cleared, Closing, DeadLetters, DeliveryError, Destination,
-    Digests, Doubt, Due, Fate, Feedback, Inbox, Message, Mutes, Outbox, Outgoing, Owed, Owing,
-    Places, Publish, PublishError, Sent, Settled, Source, SourceError, Spending, StoreError,
-    Unsettled, Wake,
+    Digests, Doubt, Due, DueRecheck, Fate, Feedback, Inbox, Message, Mutes, Outbox, Outgoing, Owed,
+    Owing, Places, Publish, PublishError, Rechecks, Sent, Settled, Source, SourceError, Spending,
+    StoreError, Unsettled, Wake,
 };
 pub use probe::writable;
 pub use profile::{Profile, Profiles};
+pub use recheck::RECHECK_RESULTS;
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
 pub use report::{
     AlertFacts, Because, Call, Changed, DetailLine, Early, EvidenceEntry, FindingEntry, InsteadOf,

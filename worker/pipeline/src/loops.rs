@@ -8,6 +8,7 @@ mod digesting;
 mod inbox_room;
 mod leases;
 mod outage;
+mod registers;
 mod taking;
 mod triaging;
 
@@ -19,6 +20,7 @@ pub use delivering::{Delivering, GivenUp, GivingUp, HandingOn};
 pub use digesting::DigestPlan;
 pub use inbox_room::{Heard, InboxRoom};
 pub use outage::{ModelHealth, Outage};
+pub use registers::RegisterWatch;
 pub use taking::Taking;
 pub use triaging::Triaging;
 

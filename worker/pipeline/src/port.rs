@@ -4,6 +4,7 @@ mod canaries;
 mod outbox;
 mod owed;
 mod publish;
+mod rechecks;
 mod source;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub use canaries::Canaries;
 pub use outbox::{DeliveryError, Destination, Doubt, Due, Outbox, Sent};
 pub use owed::{Owed, Owing};
 pub use publish::{Outgoing, Publish, PublishError};
+pub use rechecks::{DueRecheck, Rechecks};
 pub use source::{Fate, Message, Settled, Source, SourceError, Unsettled};
 
 /// A store did not do what it was asked.
@@ -145,6 +147,8 @@ pub struct Closing {
     pub destinations: Vec<String>,
     /// It was concluded without a model because all were down: it is triaged again when they are back.
     pub wants_model: bool,
+    /// When its records and logs are looked up again, where it is benign; none: never.
+    pub recheck_at: Option<DateTime<Utc>>,
 }
 
 impl Closing {

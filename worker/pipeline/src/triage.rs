@@ -6,7 +6,7 @@ mod lost;
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{
     Again, Analyst, AnalystKind, Clock, DriveError, End, Event, EventBody, Journal, JournalError,
@@ -74,6 +74,8 @@ pub struct Triage {
     pub without_models: bool,
     /// Whether they get here though the models are up: those left them without an answer again and again.
     pub models_are_up: bool,
+    /// How often benign cases are evaluated again; none: never.
+    pub recheck_every: Option<TimeDelta>,
 }
 
 /// Why a case could not go on.

@@ -44,6 +44,7 @@ mod outbox;
 mod owed;
 mod people;
 mod reading;
+mod recheck;
 mod refused;
 mod reopened;
 pub(crate) mod server;

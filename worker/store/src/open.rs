@@ -7,7 +7,7 @@ use std::time::Duration;
 use nightshift_engine::PastCases;
 use nightshift_pipeline::{
     AdmissionPolicy, Canaries, Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Owing,
-    Places, Spending, Upkeep, Wake,
+    Places, Rechecks, Spending, Upkeep, Wake,
 };
 use url::form_urlencoded;
 
@@ -28,6 +28,7 @@ pub trait Store:
     + Owing
     + Spending
     + PastCases
+    + Rechecks
     + Upkeep
     + Wake
 {

@@ -32,6 +32,7 @@ mod people;
 mod places;
 mod purge;
 mod read;
+mod recheck;
 mod renewal;
 mod row;
 mod spending;

@@ -27,6 +27,7 @@ mod people;
 mod places;
 mod purge;
 mod read;
+mod recheck;
 mod revisions;
 mod row;
 mod spending;

@@ -3,7 +3,7 @@
 //! `kind` picks the tool; its other keys stand in the tool's own file. Unknown keys and kinds are refused by name, for a
 //! misspelt key would switch off what it means to set.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,24 @@ impl ToolConfig {
             content.resolve(base);
         }
         self
+    }
+
+    /// The files of the registers and lists that it reads, relative paths taken from `base`: what they hold decides which
+    /// alerts are cleared.
+    #[must_use]
+    pub fn register_files(&self, base: &Path) -> Vec<PathBuf> {
+        if matches!(self, Self::IndicatorFacts(_) | Self::LogSearch(_)) {
+            return Vec::new();
+        }
+        let mut resolved = self.clone().resolved(base);
+        let files = resolved
+            .contents()
+            .into_iter()
+            .filter_map(|content| match content {
+                Content::Path(path) => Some(path.clone()),
+                Content::Text { .. } => None,
+            });
+        files.collect()
     }
 
     fn contents(&mut self) -> Vec<&mut Content> {

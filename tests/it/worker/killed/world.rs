@@ -305,11 +305,13 @@ impl World {
                 announcer: None,
                 without_models: false,
                 models_are_up: false,
+                recheck_every: None,
             },
             wake: self.store.clone(),
             max_cases: 4,
             lease: LEASE,
             outage: None,
+            rechecks: None,
         }
     }
 

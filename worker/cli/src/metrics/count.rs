@@ -73,6 +73,7 @@ impl Cases {
             } => self.tell_day([*spent, *spent_below_high, *cap, *reserved]),
             Measure::LeaseLost => self.lease_lost.inc(),
             Measure::Resumed => self.resumed.inc(),
+            Measure::Recheck { result } => self.rechecks.with_label_values(&[*result]).inc(),
             _ => {}
         }
     }

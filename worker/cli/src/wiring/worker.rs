@@ -1,5 +1,6 @@
 //! What the worker runs: sources, loops, the health of models, gauges, retention.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use nightshift_engine::{AnalystKind, Clock, Toolbox as _};
 use nightshift_pipeline::{
     DayBudget, Delivering, Destination, DigestPlan, Heard, InboxRoom, Intake, Order, Outage,
-    Source, StoreError, Taking, Triaging, Upkeep, Waited,
+    RegisterWatch, Source, StoreError, Taking, Triaging, Upkeep, Waited,
 };
 use nightshift_web::{HttpIntake, Server, SourceReady};
 use tokio_util::sync::CancellationToken;
@@ -106,6 +107,21 @@ impl App {
             max_cases: self.config.worker.max_cases.max(1),
             lease: Duration::from_secs(self.config.worker.lease_secs),
             outage,
+            rechecks: Some(self.store.clone()),
+        })
+    }
+
+    /// Has benign cases evaluated again when a register changes; none where they never are, or there is none.
+    pub(crate) fn register_watch(&self) -> Option<impl Loop + use<>> {
+        self.config.recheck_every()?;
+        let tools = self.config.tools.iter();
+        let files: Vec<PathBuf> = tools
+            .flat_map(|one| one.register_files(&self.base))
+            .collect();
+        (!files.is_empty()).then(|| RegisterWatch {
+            files,
+            rechecks: self.store.clone(),
+            clock: Arc::clone(&self.clock),
         })
     }
 
@@ -260,6 +276,12 @@ impl App {
 }
 
 impl Loop for Taking {
+    async fn run(self, stop: CancellationToken) {
+        Self::run(&self, &stop).await;
+    }
+}
+
+impl Loop for RegisterWatch {
     async fn run(self, stop: CancellationToken) {
         Self::run(&self, &stop).await;
     }

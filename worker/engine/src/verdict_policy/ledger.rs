@@ -95,7 +95,7 @@ pub(crate) struct Subject {
 
 impl Subject {
     /// The subject of the indicator of an alert at this index.
-    fn from_indicator(alert: &Alert, index: usize, one: &Indicator) -> Self {
+    pub(crate) fn from_indicator(alert: &Alert, index: usize, one: &Indicator) -> Self {
         // A bare id may be that of a resource whose ARN tells another account.
         let of_resource = || {
             let mut resources = alert.resources.iter();

@@ -27,7 +27,7 @@ const CLOCKS: TimeDelta = TimeDelta::minutes(10);
 const MOST_SHOWN: usize = 512;
 
 /// The audit logs among the tools that record what this subject does.
-pub(super) fn recording<'a>(
+pub(crate) fn recording<'a>(
     tools: &'a [ToolSpec],
     alert: &'a Alert,
     subject: &'a Subject,
@@ -61,7 +61,7 @@ pub(super) fn argument<'a>(spec: &'a ToolSpec, subject: &Subject) -> Option<&'a 
 }
 
 /// Returns the searches of a log for a subject which together span the time of the alert, the latest first.
-pub(super) fn searches(spec: &ToolSpec, alert: &Alert, subject: &Subject) -> Vec<ToolCall> {
+pub(crate) fn searches(spec: &ToolSpec, alert: &Alert, subject: &Subject) -> Vec<ToolCall> {
     let Some(argument) = argument(spec, subject) else {
         return Vec::new();
     };
@@ -238,7 +238,7 @@ fn moment(value: &Value) -> Option<DateTime<Utc>> {
 
 /// The subjects that logs show beside those of the alert: addresses and keys that its actors used, and calls of theirs that
 /// changed something.
-pub(super) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<Subject> {
+pub(crate) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<Subject> {
     let actors: Vec<&Subject> = subjects
         .iter()
         .filter(|one| one.role == Role::Actor)

@@ -11,7 +11,7 @@ use super::{Ledger, log};
 use crate::{State, ToolCall, ToolSpec};
 
 /// Kinds of tools whose rows cover subjects, and the lists that say which networks `any` does not mean.
-const REGISTERS: [&str; 5] = [
+pub(crate) const REGISTERS: [&str; 5] = [
     "asset_lookup",
     "identity_lookup",
     "change_lookup",
@@ -87,7 +87,7 @@ pub fn register_calls(alert: &Alert, tools: &[ToolSpec]) -> Vec<ToolCall> {
 }
 
 /// The questions to the registers that take a subject.
-fn questions(tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> {
+pub(crate) fn questions(tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> {
     registers(tools, subject)
         .filter_map(|spec| {
             let argument = log::argument(spec, subject)?;

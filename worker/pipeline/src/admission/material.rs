@@ -137,7 +137,21 @@ pub(super) fn outlasts(alert: &Alert, known: &Known) -> bool {
 /// where it was cleared for that time, is of one that has not come, or tells of something else (what its feed has done with,
 /// a sample, a member of a storm).
 #[must_use]
-pub fn noted(
+pub(super) fn noted(
+    arrival: &Arrival,
+    admission: &Admission,
+    known: Option<&Known>,
+) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+    let window = sighted(arrival, admission, known)?;
+    let (alert, known) = (&arrival.alert, known?);
+    let before = known.alert.times.window()?;
+    let is_wider = window.0 < before.0 || before.1 < window.1;
+    let is_cleared = is_cleared(known) && !outlasts(alert, known) && before.0 <= window.0;
+    (is_wider && !is_cleared).then_some(window)
+}
+
+/// From when until when a sighting of the case went on; none where nobody knows, or it tells of something else.
+fn sighted(
     arrival: &Arrival,
     admission: &Admission,
     known: Option<&Known>,
@@ -152,12 +166,30 @@ pub fn noted(
     };
     let (alert, known) = (&arrival.alert, known?);
     let window = alert.times.window()?;
-    let before = known.alert.times.window()?;
-    let is_wider = window.0 < before.0 || before.1 < window.1;
     let is_of_it = alert.is_sample() == known.alert.is_sample()
         && alert.is_canary() == known.alert.is_canary();
-    let is_cleared = is_cleared(known) && !outlasts(alert, known) && before.0 <= window.0;
-    (is_of_it && is_wider && !is_cleared && window.1 <= arrival.at + AHEAD).then_some(window)
+    (is_of_it && window.1 <= arrival.at + AHEAD).then_some(window)
+}
+
+/// What stores note of the times of a sighting.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SightingTimes {
+    /// From when until when it went on, where the next triage of its case has to judge that.
+    pub uncleared: Option<(DateTime<Utc>, DateTime<Utc>)>,
+    /// Its last event, also where the case was cleared until then: records that are withdrawn later have to hold until then.
+    pub events_until: Option<DateTime<Utc>>,
+}
+
+impl SightingTimes {
+    /// Returns the times of an arrival that is but a sighting; none of another one.
+    #[must_use]
+    pub fn of(arrival: &Arrival, admission: &Admission, known: Option<&Known>) -> Self {
+        let events_until = sighted(arrival, admission, known).map(|(_, last)| last);
+        Self {
+            uncleared: noted(arrival, admission, known),
+            events_until,
+        }
+    }
 }
 
 /// What is to be triaged of an alert that came to a case; none where that is the alert as it came. Where nobody has looked

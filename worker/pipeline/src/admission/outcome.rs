@@ -111,6 +111,10 @@ pub enum Change {
     Disputed,
     /// Something changed, and the last triage is too long ago.
     CooledDown,
+    /// A record that cleared it has ended or was withdrawn.
+    RecordEnded,
+    /// The audit log shows new acts of its actors.
+    NewActs,
 }
 
 impl Change {
@@ -139,6 +143,8 @@ impl Change {
             Self::Inconclusive => "inconclusive",
             Self::Disputed => "disputed",
             Self::CooledDown => "cooled_down",
+            Self::RecordEnded => "record_ended",
+            Self::NewActs => "new_acts",
         }
     }
 }

@@ -7,18 +7,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use futures_util::FutureExt as _;
 use nightshift_alert::Severity;
 use nightshift_engine::with_causes;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::Span;
+use tracing::{Instrument as _, Span};
 
 use super::leases::Leases;
 use super::{Outage, PAUSE, pause};
 use crate::spans;
-use crate::{Claimed, Lane, Lease, StoreError, Triage, TriageError, Wake};
+use crate::{Claimed, Lane, Lease, Rechecks, StoreError, Triage, TriageError, Wake};
 
 /// How long cases have to be given back when the loop is told to stop.
 const GRACE: Duration = Duration::from_secs(7);
@@ -30,6 +31,13 @@ const AGAIN: usize = 100;
 /// Time between two questions for such cases while the models are up. A case that began during the outage may end after
 /// it, at another worker or of an earlier configuration, and nobody tells of that.
 const ASK_AGAIN: Duration = Duration::from_secs(60);
+
+/// Most benign cases that are evaluated again at the same time.
+const MOST_RECHECKS: usize = 8;
+/// Time between two questions for such cases.
+const ASK_FOR_RECHECKS: Duration = Duration::from_secs(10);
+/// Until another worker takes one that was taken and of which nothing is heard.
+const RECHECK_LEASE: TimeDelta = TimeDelta::minutes(15);
 
 /// Triages cases until it is told to stop.
 pub struct Triaging {
@@ -43,6 +51,8 @@ pub struct Triaging {
     pub lease: Duration,
     /// What is done while the models are down; none where no model is asked.
     pub outage: Option<Outage>,
+    /// Where benign cases are that are evaluated again; none where they are not.
+    pub rechecks: Option<Arc<dyn Rechecks>>,
 }
 
 /// A case that runs.
@@ -62,6 +72,10 @@ struct Running {
     cases: HashMap<Id, Held>,
     leases: Arc<Leases>,
     probe: JoinSet<()>,
+    /// Benign cases that are evaluated again. They have no slots: no alert waits for them.
+    rechecks: JoinSet<()>,
+    /// When to ask next for such cases.
+    rechecks_at: Option<Instant>,
     /// When to ask next for cases that were concluded without models, if those are up; none: at once. So it is after a
     /// start, too: an outage may have ended while no worker ran.
     again_at: Option<Instant>,
@@ -123,6 +137,44 @@ impl Triaging {
         if let Err(error) = self.fill(running, stop).await {
             tracing::warn!(error = with_causes(&error), "no case could be claimed");
             pause(PAUSE, stop).await;
+        }
+        self.recheck(running).await;
+    }
+
+    /// Evaluates benign cases again that are due, while a slot that any case may have is free: then no alert waits.
+    async fn recheck(&self, running: &mut Running) {
+        while running.rechecks.try_join_next().is_some() {}
+        let free = MOST_RECHECKS.saturating_sub(running.rechecks.len());
+        let now = Instant::now();
+        let is_early = running.rechecks_at.is_some_and(|at| now < at);
+        let is_idle = free > 0 && !is_early && self.free_for_any(running) > 0;
+        let Some(rechecks) = self.rechecks.as_ref().filter(|_| is_idle) else {
+            return;
+        };
+        let time = self.triage.clock.now();
+        let taken = rechecks.take_due_rechecks(time, time + RECHECK_LEASE, free);
+        let due = taken.await.unwrap_or_else(|error| {
+            tracing::warn!(
+                error = with_causes(&error),
+                "no benign case could be evaluated again"
+            );
+            Vec::new()
+        });
+        if due.len() < free {
+            running.rechecks_at = Some(now + ASK_FOR_RECHECKS);
+        }
+        for one in due {
+            let (triage, rechecks) = (self.triage.clone(), Arc::clone(rechecks));
+            let span = tracing::info_span!("recheck", case.id = %one.case_id);
+            let work = async move {
+                if let Err(error) = triage.recheck(rechecks.as_ref(), &one).await {
+                    tracing::warn!(
+                        error = with_causes(&error),
+                        "what came of an evaluation could not be noted; it is made again"
+                    );
+                }
+            };
+            running.rechecks.spawn(work.instrument(span));
         }
     }
 

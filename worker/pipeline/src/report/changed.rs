@@ -158,6 +158,14 @@ fn admission(why: &str, language: Language) -> Option<&'static str> {
             "it came again changed, after a long time",
             "長時間の後に内容が変わって再着信",
         ),
+        "record_ended" => language.of(
+            "a record that cleared it has ended or was withdrawn",
+            "問題なしの根拠となる記録の終了または取り消し",
+        ),
+        "new_acts" => language.of(
+            "the audit log shows new acts that no record covers",
+            "根拠となる記録のない新たな操作を監査ログで確認",
+        ),
         _ => return None,
     })
 }

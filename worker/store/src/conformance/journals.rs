@@ -107,6 +107,7 @@ pub(crate) fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
         report,
         destinations: vec!["soc".into()],
         wants_model: false,
+        recheck_at: None,
     };
     (events, closing)
 }

@@ -68,6 +68,7 @@ const END: &str = "WITH pending AS ( \
      ), ended AS ( \
          UPDATE cases SET verdict = $7, leaning = $8, assessed_severity = $9::text::severity, concluded_at = $5, \
              lease_holder = NULL, lease_until = NULL, crashes = 0, wants_model = $10 AND next.case_id IS NULL, \
+             recheck_at = CASE WHEN next.case_id IS NULL THEN $13::timestamptz END, whole_until = NULL, \
              status = CASE WHEN next.case_id IS NULL THEN $6 ELSE 'queued' END, \
              revision = revision + CASE WHEN next.case_id IS NULL THEN 0 ELSE 1 END, \
              journal_seq = CASE WHEN next.case_id IS NULL THEN journal_seq ELSE 0 END, \
@@ -232,7 +233,7 @@ impl PostgresStore {
         let cleared = closing.cleared();
         let until = cleared.and_then(|cleared| cleared.until);
         let from = cleared.and_then(|cleared| cleared.from);
-        let ended: [Value<'_>; 12] = [
+        let ended: [Value<'_>; 13] = [
             id,
             revision,
             epoch,
@@ -245,6 +246,7 @@ impl PostgresStore {
             &closing.wants_model,
             &until,
             &from,
+            &closing.recheck_at,
         ];
         let concluded: [Value<'_>; 12] = [
             id, revision, epoch, name, at, status, verdict, leaning, reason, confidence, assessed,

@@ -29,7 +29,7 @@ const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
      (case_id, revision, concluded_at, verdict, leaning, reason, confidence, assessed_severity, report) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const END: &str = "UPDATE cases SET status = ?2, verdict = ?3, leaning = ?4, assessed_severity = ?5, concluded_at = ?6, \
-     wants_model = ?7, crashes = 0, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
+     wants_model = ?7, recheck_at = ?8, whole_until = NULL, crashes = 0, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
 const ARRIVED: &str = "SELECT sightings, members FROM cases WHERE id = ?1";
 const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) VALUES (?1, ?2, 1, 1, ?3) \
      ON CONFLICT (case_id, destination) DO UPDATE \
@@ -253,7 +253,8 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
         conclusion.leaning.as_str(),
         severity(conclusion.assessed_severity),
         at,
-        closing.wants_model
+        closing.wants_model,
+        closing.recheck_at.map(time)
     ])?;
     let mut wish = connection.prepare_cached(WISH)?;
     for destination in &closing.destinations {

@@ -9,11 +9,10 @@ mod ledger;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 use nightshift_pipeline::{
-    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Inbox, Mute, Seen, StoreError, admit,
-    noted, triaged,
+    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Inbox, Mute, Seen, SightingTimes,
+    StoreError, admit, triaged,
 };
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
@@ -29,9 +28,6 @@ use ground::Facts;
 
 const DOING: &str = "accept a batch";
 
-/// From when until when a sighting went on, where that counts.
-type Noted = Option<(DateTime<Utc>, DateTime<Utc>)>;
-
 /// Most bytes of one message that are kept.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 
@@ -44,7 +40,8 @@ const ADD_SIGHTING: &str = "INSERT INTO sightings (case_id, raw_id, source, rece
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const COUNT_SIGHTING: &str = "UPDATE cases SET sightings = sightings + 1, \
      first_event = coalesce(min(first_event, ?2), first_event, ?2), \
-     last_event = coalesce(max(last_event, ?3), last_event, ?3) WHERE id = ?1";
+     last_event = coalesce(max(last_event, ?3), last_event, ?3), \
+     events_until = coalesce(max(events_until, ?4), events_until, ?4) WHERE id = ?1";
 const COUNT_MEMBER: &str = "UPDATE cases SET members = members + 1 WHERE id = ?1";
 /// The key stands here because a sighting may be that of a member, whose state is not the state of its case.
 const NOTE_STATE: &str = "UPDATE cases SET feed_state = ?3, updated_at = coalesce(?4, updated_at) \
@@ -147,8 +144,8 @@ fn accept_one(
     let admission = admit(arrival, &ground, policy);
     let triaged = triaged(arrival, &admission, ground.known);
     let triaged = triaged.as_ref().unwrap_or(alert);
-    let noted = noted(arrival, &admission, ground.known);
-    let coming = (key.as_str(), triaged, noted);
+    let times = SightingTimes::of(arrival, &admission, ground.known);
+    let coming = (key.as_str(), triaged, times);
     let case_id = write(connection, arrival, raw_id, coming, &admission)?;
     let dead_letter = add_dead_letter(connection, arrival, raw_id, case_id.as_ref())?;
     ledger::add(
@@ -175,7 +172,7 @@ fn write(
     connection: &Connection,
     arrival: &Arrival,
     raw_id: i64,
-    (key, triaged, noted): (&str, &Alert, Noted),
+    (key, triaged, times): (&str, &Alert, SightingTimes),
     admission: &Admission,
 ) -> Result<Option<CaseId>, Failure> {
     let coming = |why| Coming {
@@ -198,12 +195,12 @@ fn write(
             revisions::replace(connection, id, &coming(Some(change.as_str())))?;
         }
         Admission::Sighting(id, seen) => {
-            add_sighting(connection, id, arrival, raw_id, (Some(seen), noted))?;
+            add_sighting(connection, id, arrival, raw_id, (Some(seen), times))?;
             if let Seen::AtFeed(_) = seen {
                 note_state(connection, id, key, &arrival.alert)?;
             }
         }
-        Admission::GoOn(id) => add_sighting(connection, id, arrival, raw_id, (None, noted))?,
+        Admission::GoOn(id) => add_sighting(connection, id, arrival, raw_id, (None, times))?,
         Admission::Member(id) => {
             connection.prepare_cached(COUNT_MEMBER)?.execute([&id.0])?;
             desk::touch(connection, &id.0)?;
@@ -290,7 +287,7 @@ fn add_sighting(
     id: &CaseId,
     arrival: &Arrival,
     raw_id: i64,
-    (seen, noted): (Option<&Seen>, Noted),
+    (seen, times): (Option<&Seen>, SightingTimes),
 ) -> Result<(), Failure> {
     connection.prepare_cached(ADD_SIGHTING)?.execute(params![
         id.0,
@@ -303,8 +300,9 @@ fn add_sighting(
     ])?;
     connection.prepare_cached(COUNT_SIGHTING)?.execute(params![
         id.0,
-        noted.map(|(first, _)| time(first)),
-        noted.map(|(_, last)| time(last))
+        times.uncleared.map(|(first, _)| time(first)),
+        times.uncleared.map(|(_, last)| time(last)),
+        times.events_until.map(time)
     ])?;
     desk::touch(connection, &id.0)
 }

@@ -140,9 +140,7 @@ impl Ready {
             crew.spawn(parts, canary);
         }
         if let Some(triaging) = self.triaging {
-            app.begin_triage();
-            say_what_goes_nowhere(app);
-            crew.triage(parts, triaging, process.clone());
+            crew.triage(app, parts, triaging, process.clone());
         }
         if options.does(Does::Delivery) {
             app.warn_of_what_nobody_delivers().await;
@@ -239,7 +237,18 @@ impl Crew {
         }));
     }
 
-    fn triage(&self, parts: &mut JoinSet<()>, triaging: Triaging, process: CancellationToken) {
+    fn triage(
+        &self,
+        app: &App,
+        parts: &mut JoinSet<()>,
+        triaging: Triaging,
+        process: CancellationToken,
+    ) {
+        app.begin_triage();
+        say_what_goes_nowhere(app);
+        if let Some(watch) = app.register_watch() {
+            self.spawn(parts, watch);
+        }
         let enough = self.enough.clone();
         parts.spawn(async move {
             triaging.run_until(&process, &enough).await;

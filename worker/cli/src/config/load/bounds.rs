@@ -9,6 +9,8 @@ const MOST_CASES: usize = 10_000;
 const LONGEST_LEASE_SECS: u64 = 3_600;
 /// Ten years.
 const LONGEST_COOLDOWN_HOURS: u32 = 87_600;
+/// As long as benign cases are evaluated again.
+const LONGEST_RECHECK_HOURS: u32 = 720;
 /// A year.
 const LONGEST_STORM_MINUTES: u32 = 525_600;
 
@@ -48,6 +50,11 @@ fn limits(limits: &CaseLimits) -> anyhow::Result<()> {
     }
     let (cooldown, storm) = (limits.cooldown_hours, limits.storm_minutes);
     most("[limits] cooldown_hours", cooldown, LONGEST_COOLDOWN_HOURS)?;
+    most(
+        "[limits] recheck_hours",
+        limits.recheck_hours,
+        LONGEST_RECHECK_HOURS,
+    )?;
     most("[limits] storm_minutes", storm, LONGEST_STORM_MINUTES)?;
     for (name, usd) in [("usd", limits.usd), ("day_usd", limits.day_usd)] {
         refuse(
@@ -97,6 +104,7 @@ mod tests {
                 "4294967295",
                 "use 525600 or less",
             ),
+            ("limits", "recheck_hours", "721", "use 720 or less"),
             ("limits", "usd", "-0.5", "-0.5: use an amount of 0 or more"),
             (
                 "limits",

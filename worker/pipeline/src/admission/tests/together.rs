@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use nightshift_alert::{Flag, Times, TraceContext};
 
+use super::super::material::noted;
 use super::*;
 
 #[test]
@@ -64,6 +65,10 @@ fn when_sightings_were_is_noted_where_nothing_cleared_them() {
         let found = noted(&began, &same(), Some(&known));
         assert_eq!(found, from, "it may have begun before the record");
     }
+    known.cleared_until = None;
+    let times = SightingTimes::of(&later, &same(), Some(&known));
+    assert_eq!(times.uncleared, None);
+    assert_eq!(times.events_until, Some(last + second), "though cleared");
     known.verdict = None;
     Arc::make_mut(&mut known.alert).times = Times::default();
     assert_eq!(noted(&later, &same(), Some(&known)), None, "nobody knows");

@@ -1,6 +1,7 @@
 //! When the loop asks for cases that were concluded without models, against a store that counts that; and who has its slots.
 
 mod nobody;
+mod rechecks;
 mod told;
 mod world;
 

@@ -33,6 +33,7 @@ columns! {
     Sightings {
         ids: String, raw_ids: i64, sources: Cow<'a, str>, at: DateTime<Utc>, counts: i64, contents: Cow<'a, str>,
         notes: Option<String>, first: Option<DateTime<Utc>>, last: Option<DateTime<Utc>>,
+        events_until: Option<DateTime<Utc>>,
     }
     /// What could not be read.
     Letters {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use nightshift_alert::Alert;
 use nightshift_pipeline::{
-    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Mute, Seen, admit, noted, triaged,
+    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Mute, Seen, SightingTimes, admit,
+    triaged,
 };
 use tokio_postgres::Row;
 
 use super::ground::{self, Facts};
-use super::write::{Coming, Noted, Place, Turn, Writes};
+use super::write::{Coming, Place, Turn, Writes};
 use crate::blobs::Placed;
 use crate::postgres::failure::Failure;
 
@@ -89,8 +90,8 @@ impl<'a> Wave<'a> {
             let triaged = triaged(arrival, &admission, ground.known);
             let alert = triaged.as_ref().unwrap_or(&arrival.alert);
             let raw_id = wave.raw(arrival, ids);
-            let noted = noted(arrival, &admission, ground.known);
-            let coming = (arrival, alert, noted);
+            let times = SightingTimes::of(arrival, &admission, ground.known);
+            let coming = (arrival, alert, times);
             let case_id = wave.note(coming, &key, raw_id, &admission, facts)?;
             let dead_letter = arrival.unreadable.as_ref().map(|why| {
                 let id = ids.letters.pop_front().unwrap_or_default();
@@ -134,7 +135,7 @@ impl<'a> Wave<'a> {
     /// Notes what is to be written; the case that the alert belongs to, where there is one.
     fn note(
         &mut self,
-        (arrival, alert, noted): (&'a Arrival, &Alert, Noted),
+        (arrival, alert, times): (&'a Arrival, &Alert, SightingTimes),
         key: &str,
         raw_id: i64,
         admission: &Admission,
@@ -162,13 +163,13 @@ impl<'a> Wave<'a> {
                 self.turn(key, turn);
             }
             Admission::Sighting(id, seen) => {
-                let said = (Some(seen.to_string()), noted);
+                let said = (Some(seen.to_string()), times);
                 self.writes.sighting(id, arrival, raw_id, said);
                 if let Seen::AtFeed(_) = seen {
                     self.turn(key, Turn::state(id, key, &arrival.alert)?);
                 }
             }
-            Admission::GoOn(id) => self.writes.sighting(id, arrival, raw_id, (None, noted)),
+            Admission::GoOn(id) => self.writes.sighting(id, arrival, raw_id, (None, times)),
             Admission::Member(id) => {
                 self.writes.member(id);
                 self.stale.insert(key.to_owned());

@@ -1,8 +1,7 @@
 //! Writes what was decided: one statement for all rows of a table, all statements at once.
 
-use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
-use nightshift_pipeline::{Admission, Arrival, CaseId};
+use nightshift_pipeline::{Admission, Arrival, CaseId, SightingTimes};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -14,9 +13,6 @@ use crate::postgres::listener::NOTIFY;
 use crate::postgres::row::{json, number, text};
 
 pub(super) use super::turn::{Coming, Turn};
-
-/// From when until when a sighting went on, where that counts.
-pub(super) type Noted = Option<(DateTime<Utc>, DateTime<Utc>)>;
 
 /// Most bytes of one message that are kept.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
@@ -42,9 +38,11 @@ const ADD_SIGHTINGS: &str = "INSERT INTO sightings (case_id, raw_id, source, rec
      FROM unnest($1::text[], $2::bigint[], $3::text[], $4::timestamptz[], $5::bigint[], $6::text[], $7::text[]) \
          WITH ORDINALITY AS one (id, raw_id, source, at, count, content, note, number) ORDER BY number";
 const COUNT_SIGHTINGS: &str = "UPDATE cases SET sightings = sightings + seen.count, \
-         first_event = least(first_event, seen.first), last_event = greatest(last_event, seen.last) \
-     FROM (SELECT id, count(*), min(first) AS first, max(last) AS last \
-         FROM unnest($1::text[], $2::timestamptz[], $3::timestamptz[]) AS one (id, first, last) GROUP BY id) AS seen \
+         first_event = least(first_event, seen.first), last_event = greatest(last_event, seen.last), \
+         events_until = greatest(cases.events_until, seen.events_until) \
+     FROM (SELECT id, count(*), min(first) AS first, max(last) AS last, max(events_until) AS events_until \
+         FROM unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[]) AS one (id, first, last, events_until) \
+         GROUP BY id) AS seen \
      WHERE cases.id = seen.id";
 const COUNT_MEMBERS: &str = "UPDATE cases SET members = members + joined.count \
      FROM (SELECT id, count(*) FROM unnest($1::text[]) AS id GROUP BY id) AS joined WHERE cases.id = joined.id";
@@ -161,7 +159,7 @@ impl<'a> Writes<'a> {
         id: &CaseId,
         arrival: &'a Arrival,
         raw_id: i64,
-        (note, noted): (Option<String>, Noted),
+        (note, times): (Option<String>, SightingTimes),
     ) {
         let sightings = &mut self.sightings;
         sightings.ids.push(id.0.clone());
@@ -173,8 +171,11 @@ impl<'a> Writes<'a> {
         sightings
             .notes
             .push(note.map(|note| text(&note).into_owned()));
-        sightings.first.push(noted.map(|(first, _)| first));
-        sightings.last.push(noted.map(|(_, last)| last));
+        sightings
+            .first
+            .push(times.uncleared.map(|(first, _)| first));
+        sightings.last.push(times.uncleared.map(|(_, last)| last));
+        sightings.events_until.push(times.events_until);
     }
 
     /// One more of a storm.
@@ -345,7 +346,7 @@ impl<'a> Writes<'a> {
         tokio::try_join!(
             biased;
             sightings,
-            unless(s.ids.is_empty(), session, COUNT_SIGHTINGS, [&s.ids, &s.first, &s.last]),
+            unless(s.ids.is_empty(), session, COUNT_SIGHTINGS, [&s.ids, &s.first, &s.last, &s.events_until]),
             unless(members.is_empty(), session, COUNT_MEMBERS, [members]),
             unless(s.ids.is_empty(), session, TOUCH, [&s.ids]),
             unless(members.is_empty(), session, TOUCH, [members]),

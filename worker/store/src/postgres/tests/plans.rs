@@ -179,3 +179,17 @@ async fn what_mutes_hid_is_counted_by_its_index_alone() {
     assert_eq!(plan.matches("arrivals_muted").count(), 2, "{plan}");
     assert!(!plan.contains("Sort"), "{plan}");
 }
+
+#[tokio::test]
+async fn benign_cases_that_are_due_are_found_by_their_index() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let sql = recheck::TAKE
+        .replace("$1", "'2026-03-02'")
+        .replace("$2", "'2026-03-03'")
+        .replace("$3", "8");
+    let plan = plan(&database, &sql).await;
+    assert!(plan.contains("cases_recheck"), "{plan}");
+    assert!(!plan.contains("Sort"), "{plan}");
+}

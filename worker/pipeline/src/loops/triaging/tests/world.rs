@@ -228,6 +228,7 @@ impl World {
             announcer: None,
             without_models: false,
             models_are_up: false,
+            recheck_every: None,
         };
         let waits = Waited {
             urgent: Duration::from_secs(120),
@@ -248,6 +249,7 @@ impl World {
             max_cases: 4,
             lease: Duration::from_secs(30),
             outage: Some(outage).filter(|_| self.has_models),
+            rechecks: None,
         }
     }
 }

@@ -1,0 +1,82 @@
+//! Benign cases that a worker evaluates again, with the register that cleared them.
+
+use nightshift_tests::Place;
+use serde_json::{Value, json};
+
+use super::desk::place;
+
+const ROLE: &str = "subject,account,networks,expected_findings,approved_by,valid_from,valid_until,status\n\
+    ci-inventory,444455556666,198.51.100.0/24,Discovery:*,grace,2026-01-01,2026-12-31,active\n";
+
+/// A role that lists users.
+fn discovery() -> Value {
+    json!({"type": "Discovery:IAMUser/AnomalousBehavior", "id": "f1", "accountId": "444455556666", "region": "eu-west-1",
+        "severity": 5, "createdAt": "2026-11-25T10:00:00Z", "updatedAt": "2026-11-25T10:30:00Z", "title": "t", "description": "d",
+        "resource": {"resourceType": "AccessKey", "accessKeyDetails": {"accessKeyId": "ASIAEXAMPLE00000001",
+            "principalId": "AROAEXAMPLE1:run-1", "userName": "ci-inventory", "userType": "AssumedRole"}},
+        "service": {"serviceName": "guardduty", "detectorId": "12abc", "eventFirstSeen": "2026-11-25T10:00:00Z",
+            "eventLastSeen": "2026-11-25T10:20:00Z", "count": 3,
+            "action": {"actionType": "AWS_API_CALL", "awsApiCallAction": {"api": "ListUsers", "serviceName": "iam.amazonaws.com",
+                "callerType": "Remote IP", "remoteIpDetails": {"ipAddressV4": "198.51.100.23"}}}}})
+}
+
+/// A folder with a benign case.
+fn benign_case() -> Place {
+    let place = place(
+        "[[tool]]\nname = \"identities\"\nkind = \"identity_lookup\"\npath = \"identities.csv\"\n",
+    );
+    let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
+    let told = config.replace("nightshift_pipeline=info", "nightshift_pipeline=debug");
+    place.file("nightshift.toml", told).unwrap();
+    place.file("identities.csv", ROLE).unwrap();
+    let alert = discovery().to_string();
+    let run = ["run", "-", "--format", "json", "--quiet"];
+    let ran = place.feed(&run, alert.as_bytes()).unwrap();
+    let report: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(report["verdict"], "benign_true_positive", "{report}");
+    place
+}
+
+/// The register holds this, and the case is due.
+fn changed(place: &Place, register: &str) {
+    place.file("identities.csv", register).unwrap();
+    let database = place.path().join("nightshift-data/nightshift.db");
+    let connection = rusqlite::Connection::open(database).unwrap();
+    let due = "UPDATE cases SET recheck_at = '2026-11-26T00:00:00.000000Z'";
+    assert_eq!(connection.execute(due, []).unwrap(), 1);
+}
+
+/// Revision and verdict of the only case.
+fn standing(place: &Place) -> (u32, String) {
+    let database = place.path().join("nightshift-data/nightshift.db");
+    let connection = rusqlite::Connection::open(database).unwrap();
+    let sql = "SELECT revision, verdict FROM cases WHERE status = 'concluded'";
+    connection
+        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+}
+
+#[test]
+fn withdrawn_row_makes_a_revision_and_an_unrelated_row_none() {
+    let place = benign_case();
+    let more =
+        format!("{ROLE}mallory,444455556666,any,Discovery:*,grace,2026-01-01,2026-12-31,active\n");
+    changed(&place, &more);
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("benign case evaluated again: still covered");
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(standing(&place), (1, "benign_true_positive".to_owned()));
+    changed(&place, &more.replacen("active", "withdrawn", 1));
+    let mut worker = place.start(&["worker"]).unwrap();
+    let told = worker.until("benign case is triaged again");
+    assert!(told.contains("ci-inventory"), "{told}");
+    worker.until("case concluded");
+    worker.until("report shown");
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(standing(&place), (2, "inconclusive".to_owned()));
+    let shown = super::desk::reports(&place);
+    let report = std::fs::read_to_string(&shown[0]).unwrap();
+    assert!(report.contains("record_ended"), "{report}");
+}

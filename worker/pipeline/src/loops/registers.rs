@@ -1,0 +1,176 @@
+//! The loop that notices that a register file holds something else: benign cases are due then.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use chrono::TimeDelta;
+use nightshift_engine::{Clock, with_causes};
+use sha2::{Digest as _, Sha256};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::Rechecks;
+
+/// Between two looks at the files.
+const EVERY: Duration = Duration::from_secs(60);
+/// Until cases are due: by then every worker reads the changed file, wherever it is mounted.
+const SETTLED: TimeDelta = TimeDelta::minutes(2);
+
+/// When a file was written, and how long it is; none where it cannot be read.
+type Stamp = Option<(SystemTime, u64)>;
+
+/// Looks at register files until it is told to stop.
+pub struct RegisterWatch {
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// Where it is noted what they hold.
+    pub rechecks: Arc<dyn Rechecks>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl RegisterWatch {
+    /// Runs until it is told to stop.
+    pub async fn run(&self, stop: &CancellationToken) {
+        let mut looks = interval(EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut seen = None;
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                _ = looks.tick() => self.look(&mut seen).await,
+            }
+        }
+    }
+
+    /// Notes what the files hold, where they were written since the last look that was noted.
+    async fn look(&self, seen: &mut Option<Vec<Stamp>>) {
+        let (files, before) = (self.files.clone(), seen.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            let now: Vec<Stamp> = files.iter().map(|file| stamp(file)).collect();
+            let is_other = before.as_ref() != Some(&now);
+            is_other.then(|| (fingerprint(&files), now))
+        });
+        let Ok(Some((fingerprint, now))) = looked.await else {
+            return;
+        };
+        let due_at = self.clock.now() + SETTLED;
+        match self.rechecks.note_registers(&fingerprint, due_at).await {
+            Ok(cases) => {
+                *seen = Some(now);
+                if cases > 0 {
+                    tracing::info!(
+                        cases,
+                        "a register has changed: benign cases are evaluated again"
+                    );
+                }
+            }
+            Err(error) => tracing::warn!(
+                error = with_causes(&error),
+                "it could not be noted that a register has changed; it is tried again"
+            ),
+        }
+    }
+}
+
+fn stamp(file: &Path) -> Stamp {
+    let metadata = std::fs::metadata(file).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+/// Of what the files hold, in their order: their names differ between hosts.
+fn fingerprint(files: &[PathBuf]) -> String {
+    let mut hash = Sha256::new();
+    for file in files {
+        let bytes = std::fs::read(file).map(Sha256::digest);
+        hash.update([u8::from(bytes.is_ok())]);
+        hash.update(bytes.unwrap_or_default());
+    }
+    hex::encode(hash.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use chrono::{DateTime, Utc};
+
+    use super::*;
+    use crate::{Change, DueRecheck, StoreError};
+
+    /// Remembers what was noted.
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<String>>);
+
+    #[async_trait]
+    impl Rechecks for Notes {
+        async fn take_due_rechecks(
+            &self,
+            _: DateTime<Utc>,
+            _: DateTime<Utc>,
+            _: usize,
+        ) -> Result<Vec<DueRecheck>, StoreError> {
+            Ok(Vec::new())
+        }
+
+        async fn note_recheck(
+            &self,
+            _: &DueRecheck,
+            _: DateTime<Utc>,
+            _: Option<DateTime<Utc>>,
+        ) -> Result<(), StoreError> {
+            Ok(())
+        }
+
+        async fn queue_recheck(
+            &self,
+            _: &DueRecheck,
+            _: Change,
+            _: Option<DateTime<Utc>>,
+        ) -> Result<bool, StoreError> {
+            Ok(false)
+        }
+
+        async fn note_registers(
+            &self,
+            fingerprint: &str,
+            _: DateTime<Utc>,
+        ) -> Result<u64, StoreError> {
+            self.0.lock().unwrap().push(fingerprint.to_owned());
+            Ok(0)
+        }
+    }
+
+    struct Epoch;
+
+    impl Clock for Epoch {
+        fn now(&self) -> DateTime<Utc> {
+            DateTime::UNIX_EPOCH
+        }
+    }
+
+    #[tokio::test]
+    async fn register_is_noted_when_it_holds_something_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("identities.csv");
+        let notes = Arc::new(Notes::default());
+        let watch = RegisterWatch {
+            files: vec![file.clone()],
+            rechecks: notes.clone(),
+            clock: Arc::new(Epoch),
+        };
+        let mut seen = None;
+        watch.look(&mut seen).await;
+        std::fs::write(&file, "a").unwrap();
+        watch.look(&mut seen).await;
+        watch.look(&mut seen).await;
+        std::fs::write(&file, "ab").unwrap();
+        watch.look(&mut seen).await;
+        let noted = notes.0.lock().unwrap();
+        assert_eq!(noted.len(), 3, "it is noted once: {noted:?}");
+        assert!(noted[0] != noted[1] && noted[1] != noted[2]);
+    }
+}
