@@ -20,11 +20,21 @@ fn discovery() -> Value {
                 "callerType": "Remote IP", "remoteIpDetails": {"ipAddressV4": "198.51.100.23"}}}}})
 }
 
-/// A folder with a benign case.
-fn benign_case() -> Place {
-    let place = place(
-        "[[tool]]\nname = \"identities\"\nkind = \"identity_lookup\"\npath = \"identities.csv\"\n",
-    );
+/// A call in CloudTrail of the role, at this time of the day of the finding.
+fn call(name: &str, time: &str) -> Value {
+    json!({"eventTime": format!("2026-11-25T{time}Z"), "eventSource": "iam.amazonaws.com", "eventName": name,
+        "awsRegion": "us-east-1", "sourceIPAddress": "198.51.100.23", "readOnly": true, "recipientAccountId": "444455556666",
+        "userIdentity": {"type": "AssumedRole", "arn": "arn:aws:sts::444455556666:assumed-role/ci-inventory/run-1",
+            "accountId": "444455556666", "accessKeyId": "ASIAEXAMPLE00000001",
+            "sessionContext": {"sessionIssuer": {"type": "Role", "userName": "ci-inventory",
+                "arn": "arn:aws:iam::444455556666:role/ci-inventory"}}}})
+}
+
+/// A folder with a case of this verdict.
+fn case(tools: &str, trail: &[Value], verdict: &str) -> Place {
+    let place = place(tools);
+    let records = json!({ "Records": trail });
+    place.file("trail/day.json", records.to_string()).unwrap();
     let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
     let told = config.replace("nightshift_pipeline=info", "nightshift_pipeline=debug");
     place.file("nightshift.toml", told).unwrap();
@@ -33,8 +43,16 @@ fn benign_case() -> Place {
     let run = ["run", "-", "--format", "json", "--quiet"];
     let ran = place.feed(&run, alert.as_bytes()).unwrap();
     let report: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
-    assert_eq!(report["verdict"], "benign_true_positive", "{report}");
+    assert_eq!(report["verdict"], verdict, "{report}");
     place
+}
+
+const IDENTITIES: &str =
+    "[[tool]]\nname = \"identities\"\nkind = \"identity_lookup\"\npath = \"identities.csv\"\n";
+
+/// A folder with a benign case.
+fn benign_case() -> Place {
+    case(IDENTITIES, &[], "benign_true_positive")
 }
 
 /// The register holds this, and the case is due.
@@ -79,4 +97,29 @@ fn withdrawn_row_makes_a_revision_and_an_unrelated_row_none() {
     let shown = super::desk::reports(&place);
     let report = std::fs::read_to_string(&shown[0]).unwrap();
     assert!(report.contains("record_ended"), "{report}");
+}
+
+#[test]
+fn case_that_a_late_log_held_up_is_looked_at_once_more() {
+    let tools = format!(
+        "{IDENTITIES}[[tool]]\nname = \"trail\"\nkind = \"log_search\"\nformat = \"cloudtrail\"\npath = \"trail\"\n"
+    );
+    let early = call("ListRoles", "08:00:00");
+    let place = case(&tools, std::slice::from_ref(&early), "inconclusive");
+    let delivered = [
+        early,
+        call("ListUsers", "10:00:00"),
+        call("ListUsers", "10:20:00"),
+        call("ListRoles", "10:30:00"),
+    ];
+    let records = json!({ "Records": delivered });
+    place.file("trail/day.json", records.to_string()).unwrap();
+    changed(&place, ROLE);
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("case is triaged again: a look-up that held it up is whole");
+    worker.until("case concluded");
+    worker.until("report shown");
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(standing(&place), (2, "benign_true_positive".to_owned()));
 }

@@ -1,9 +1,10 @@
-//! Benign cases evaluated again by code: whether their records and logs still say so, without a model.
+//! Cases evaluated again by code, without a model: benign ones, whether their records and logs still say so; and once those
+//! that a look-up alone kept from being cleared.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_alert::Alert;
 use nightshift_engine::{
-    Measure, PriorJudgement, RecheckCause, RecheckOutcome, RecheckPorts, recheck,
+    Conclusion, Measure, Opened, PriorJudgement, RecheckCause, RecheckOutcome, RecheckPorts,
+    Verdict, recheck,
 };
 
 use crate::{Change, DueRecheck, Rechecks, StoreError, Triage};
@@ -12,16 +13,35 @@ use crate::{Change, DueRecheck, Rechecks, StoreError, Triage};
 const KEPT: TimeDelta = TimeDelta::days(30);
 /// Until a case is due again of which a look-up was not whole; sooner where cases are due sooner anyway.
 const NOT_WHOLE_AGAIN: TimeDelta = TimeDelta::hours(3);
+/// Until a case is due that a look-up alone kept from being cleared: by then logs are delivered, or there is a gap.
+/// CloudTrail takes about five minutes, Cloud Audit Logs less.
+/// <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/get-and-view-cloudtrail-log-files.html>
+const SECOND_LOOK: TimeDelta = TimeDelta::minutes(30);
 
 /// What came of an evaluation, as metrics name it.
 pub const RECHECK_RESULTS: [&str; 3] = ["covered", "revised", "not_whole"];
 
 impl Triage {
-    /// When a case that is benign since `now` is due; none where nobody evaluates it.
-    pub(crate) fn first_recheck(&self, alert: &Alert, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    /// Returns when a case that was concluded at `now` is due: a benign one after a day, one that records cover and a look-up
+    /// held up once, after half an hour. `None` where nobody evaluates it.
+    pub(crate) fn first_recheck(
+        &self,
+        opened: &Opened,
+        conclusion: &Conclusion,
+        now: DateTime<Utc>,
+    ) -> Option<DateTime<Utc>> {
+        let alert = &opened.alert;
         let every = self.recheck_every.filter(|_| !alert.is_canary())?;
-        let last = alert.times.window().map_or(now, |(_, last)| last);
-        due_again(now + every, last)
+        if conclusion.failed.is_some() {
+            return None;
+        }
+        if conclusion.verdict.is_benign() {
+            let last = alert.times.window().map_or(now, |(_, last)| last);
+            return due_again(now + every, last);
+        }
+        let why = opened.again.as_ref().and_then(|again| again.why.as_deref());
+        let is_second = why == Some(Change::LookupWhole.as_str());
+        (is_held_up(conclusion) && !is_second).then_some(now + SECOND_LOOK)
     }
 
     /// Evaluates a case, and notes what came of it.
@@ -55,6 +75,9 @@ impl Triage {
         let outcome = recheck(&ports, &opened, &prior).await;
         let last = due.events_until.map_or(judged, |last| last.max(judged));
         let now = self.clock.now();
+        if !due.report.verdict.is_benign() {
+            return self.looked_again(rechecks, due, outcome).await;
+        }
         let result = match outcome {
             RecheckOutcome::Covered { whole_until } => {
                 let next = due_again(now + every, last);
@@ -89,6 +112,48 @@ impl Triage {
         self.meter.count(&Measure::Recheck { result });
         Ok(())
     }
+
+    /// Has a case triaged again that a look-up had held up, where that is whole now; else it is a gap for good.
+    async fn looked_again(
+        &self,
+        rechecks: &dyn Rechecks,
+        due: &DueRecheck,
+        outcome: RecheckOutcome,
+    ) -> Result<(), StoreError> {
+        let result = match outcome {
+            RecheckOutcome::Covered { .. } => {
+                if !rechecks
+                    .queue_recheck(due, Change::LookupWhole, None)
+                    .await?
+                {
+                    return Ok(());
+                }
+                tracing::info!("case is triaged again: a look-up that held it up is whole");
+                "revised"
+            }
+            RecheckOutcome::NotCovered { detail, .. } | RecheckOutcome::NotWhole { detail, .. } => {
+                let whole_until = due.whole_until.unwrap_or(due.report.concluded_at);
+                rechecks.note_recheck(due, whole_until, None).await?;
+                tracing::info!(why = detail, "second look-up changed nothing");
+                "not_whole"
+            }
+        };
+        self.meter.count(&Measure::Recheck { result });
+        Ok(())
+    }
+}
+
+/// Whether records cover every subject that must be covered, and the case is open all the same.
+fn is_held_up(conclusion: &Conclusion) -> bool {
+    let mut required = conclusion
+        .ledger
+        .iter()
+        .filter(|row| row.required)
+        .peekable();
+    conclusion.verdict == Verdict::Inconclusive
+        && !conclusion.manipulation
+        && required.peek().is_some()
+        && required.all(|row| row.covered_by.is_some())
 }
 
 /// The time, unless it is too long after the last event.

@@ -115,6 +115,8 @@ pub enum Change {
     RecordEnded,
     /// The audit log shows new acts of its actors.
     NewActs,
+    /// A look-up that kept it from being cleared is whole now.
+    LookupWhole,
 }
 
 impl Change {
@@ -145,6 +147,7 @@ impl Change {
             Self::CooledDown => "cooled_down",
             Self::RecordEnded => "record_ended",
             Self::NewActs => "new_acts",
+            Self::LookupWhole => "lookup_whole",
         }
     }
 }

@@ -166,6 +166,10 @@ fn admission(why: &str, language: Language) -> Option<&'static str> {
             "the audit log shows new acts that no record covers",
             "根拠となる記録のない新たな操作を監査ログで確認",
         ),
+        "lookup_whole" => language.of(
+            "a log or register that was not read whole before now is",
+            "前回すべて読めなかったログまたは台帳の読み取り完了",
+        ),
         _ => return None,
     })
 }

@@ -66,6 +66,8 @@ mod tests {
             subject_type: "principal".into(),
             subject: "ana".into(),
             role: Role::Actor,
+            place: "E0:/indicators/0".into(),
+            trust: nightshift_engine::Trust::Platform,
             required,
             covered_by: Some(CoveredBy::from(record)),
             missing: None,

@@ -82,11 +82,9 @@ impl Journal for CaseJournal {
         } else {
             CaseStatus::Concluded
         };
-        let is_benign = conclusion.failed.is_none() && conclusion.verdict.is_benign();
         let now = self.triage.clock.now();
-        let recheck_at = is_benign.then(|| self.triage.first_recheck(&opened.alert, now));
         let closing = Closing {
-            recheck_at: recheck_at.flatten(),
+            recheck_at: self.triage.first_recheck(opened, conclusion, now),
             charge: self.charge(events),
             events: events.to_vec(),
             status,

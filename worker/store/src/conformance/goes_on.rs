@@ -103,6 +103,8 @@ async fn case_cleared_by_adjoining_records_holds_until_the_last_ends(fixture: Fi
             subject_type: "bucket".into(),
             subject: "payments-ledger".into(),
             role: Role::Target,
+            place: "E0:/indicators/0".into(),
+            trust: nightshift_engine::Trust::Platform,
             required: true,
             covered_by: Some(CoveredBy::from(&records[1])),
             missing: None,
