@@ -125,8 +125,12 @@ fn act(alert: &Alert) -> Option<String> {
         .or_else(|| call(alert))
         .or_else(|| network::query(alert))
         .or_else(|| network::connection(alert))?;
+    let command = match alert.details_of(DetailKind::Operation).next() {
+        Some(_) => command_line(alert, &|_| false),
+        None => String::new(),
+    };
     Some(format!(
-        "{said}{}{}{}.",
+        "{said}{}{}{}{command}.",
         times(alert),
         meaning(alert),
         lists(alert),
@@ -262,13 +266,19 @@ fn manner(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
             said.push_str(&format!("; {label}: {}", named(&values)));
         }
     }
-    if let Some(command) = alert.details_of(DetailKind::CommandLine).next()
-        && !told(&[command])
-    {
-        let command = cut(&single_line(command), MOST_COMMAND).into_owned();
-        said.push_str(&format!("; command line: {command}"));
-    }
+    said.push_str(&command_line(alert, told));
     said
+}
+
+/// The command that ran, where a title does not have it.
+fn command_line(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
+    match alert.details_of(DetailKind::CommandLine).next() {
+        Some(command) if !told(&[command]) => {
+            let command = cut(&single_line(command), MOST_COMMAND).into_owned();
+            format!("; command line: {command}")
+        }
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use nightshift_alert::{Alert, DetailKind, Indicator, IndicatorKind, Provider, Role};
+use nightshift_alert::{
+    Alert, DetailKind, Direction, Indicator, IndicatorKind, Provider, Role, is_public,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::Exoneration;
@@ -279,6 +281,8 @@ impl Values<'_> {
     /// An address or name that only stands beside them may be our own, and is none to block, unless a watch list knows it as
     /// bad; and where one was chosen that may not be named, another in its place is none that anybody chose. Of several
     /// addresses that which got in comes first.
+    ///
+    /// What cuts somebody off names a far end or who came from outside: never a target, and never a private address.
     fn candidates(&self, kind: IndicatorKind) -> Vec<&str> {
         let is_network = matches!(
             kind,
@@ -298,7 +302,12 @@ impl Values<'_> {
         let own = [Role::Actor, Role::Remote, Role::Target, Role::Related]
             .into_iter()
             .filter(|role| !(is_network && *role == Role::Related))
-            .map(|role| values(self.alert.with_role(role), kind));
+            .filter(|role| !(is_network && self.blocks) || self.is_far_end(*role))
+            .map(|role| values(self.alert.with_role(role), kind))
+            .map(|mut values| {
+                values.retain(|value| !self.blocks || !is_private(value));
+                values
+            });
         let mut found = std::iter::once(chosen)
             .chain(own)
             .find(|values| !values.is_empty())
@@ -317,12 +326,28 @@ impl Values<'_> {
         let all = self.alert.indicators.iter().chain(self.known.indicators);
         let mut known = all.filter(|one| one.kind == kind && one.value == value);
         let is_bad = || (self.known.standing)(value) == Some(Standing::Bad);
-        known.any(|one| one.role != Role::Related || is_bad())
+        let takes_part = |role| role != Role::Related && (!self.blocks || self.is_far_end(role));
+        known.any(|one| takes_part(one.role) || is_bad())
+    }
+
+    /// Whether what has this role is the other side; who acts outward is one of ours.
+    fn is_far_end(&self, role: Role) -> bool {
+        match role {
+            Role::Remote => true,
+            Role::Actor => self.alert.direction != Some(Direction::Outbound),
+            Role::Target | Role::Related => false,
+        }
     }
 
     fn may_name(&self, value: &str) -> bool {
-        !(self.blocks && (self.known.standing)(value) == Some(Standing::Ours))
+        let is_ours = || (self.known.standing)(value) == Some(Standing::Ours);
+        !(self.blocks && (is_private(value) || is_ours()))
     }
+}
+
+/// Whether it is an address that is not met on the internet.
+fn is_private(value: &str) -> bool {
+    value.parse().is_ok_and(|ip| !is_public(ip))
 }
 
 fn values<'a>(all: impl Iterator<Item = &'a Indicator>, kind: IndicatorKind) -> Vec<&'a str> {

@@ -35,10 +35,16 @@ pub(super) fn control(alert: &Alert) -> Option<String> {
         }
         None => concerned(alert)?,
     };
-    let verb = if alert.state.passed {
-        "passes"
-    } else {
-        "fails"
+    let told = |status: &str| {
+        let status = format!("compliance: {status}");
+        let mut traits = alert.details_of(DetailKind::Trait);
+        traits.any(|one| one.eq_ignore_ascii_case(&status))
+    };
+    let verb = match alert.state.passed {
+        true => "passes",
+        false if told("NOT_AVAILABLE") => "was not evaluated for",
+        false if told("WARNING") || told("MANUAL") => "needs a look by hand for",
+        false => "fails",
     };
     let title = title(alert, MOST_TITLE);
     Some(match alert.kind.eq_ignore_ascii_case(&title) {

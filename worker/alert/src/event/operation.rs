@@ -6,6 +6,9 @@ use crate::{Alert, DetailKind, Provider};
 /// The operations that have words of their own.
 const OPERATIONS: &str = include_str!("operations.tsv");
 
+/// What an operation did where the vendor's type or title tells which way it went.
+const DIRECTIONS: &str = include_str!("directions.tsv");
+
 /// What an operation does, as a verb with its object.
 pub(super) struct Phrase {
     /// `stop CloudTrail trail org`.
@@ -26,7 +29,7 @@ struct Row<'a> {
 pub(super) fn phrase(alert: &Alert) -> Option<Phrase> {
     let told = operation(alert)?;
     let (service, name) = parts(told);
-    if let Some(row) = row(name) {
+    if let Some(row) = directed(alert, name).or_else(|| row(name)) {
         let words = match object(alert, row.word) {
             Some(value) => row.named.replace("{}", &value),
             None => row.unnamed.to_owned(),
@@ -34,6 +37,14 @@ pub(super) fn phrase(alert: &Alert) -> Option<Phrase> {
         return Some(Phrase {
             base: format!("{} {words}", row.verb),
             past: format!("{} {words}", row.past),
+        });
+    }
+    // A phrase is no name of a method: it stands as it is told.
+    if name.contains(char::is_whitespace) {
+        let quoted = format!("\"{}\"", short(name));
+        return Some(Phrase {
+            base: format!("do {quoted}"),
+            past: format!("did {quoted}"),
         });
     }
     let word = match alert.provider {
@@ -90,9 +101,16 @@ fn is_method(action: &str) -> bool {
 
 /// The service in short, where it is told, and the name: `s3` and `GetObject` of `s3.amazonaws.com GetObject`.
 fn parts(told: &str) -> (Option<&str>, &str) {
+    let is_one = |name: &str| !name.trim().contains(char::is_whitespace);
+    let is_method = |name: &str| is_one(name) && !name.trim().starts_with(char::is_lowercase);
     let (service, name) = match told.split_once([' ', ':']) {
-        Some((service, name)) => (service.split('.').next(), name.trim()),
-        None => (None, told),
+        Some((service, name)) if service.contains('.') || is_method(name) => {
+            (service.split('.').next(), name.trim())
+        }
+        Some((service, name)) if told.contains(&format!("{service}:")) && is_one(name) => {
+            (Some(service), name.trim())
+        }
+        _ => (None, told),
     };
     (service.filter(|word| !word.is_empty()), name)
 }
@@ -109,20 +127,36 @@ fn row(name: &str) -> Option<Row<'static>> {
         .map(|(_, row)| row)
 }
 
+/// The row of a name that the vendor's type or title speaks of.
+fn directed(alert: &Alert, name: &str) -> Option<Row<'static>> {
+    let bare = |text: &str| text.replace([' ', '-', '_'], "").to_lowercase();
+    let (kind, title) = (bare(&alert.kind), bare(&alert.title));
+    let lines = DIRECTIONS.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| line.split_once('\t'))
+        .filter(|(word, _)| kind.contains(word) || title.contains(word))
+        .filter_map(|(_, rest)| read(rest))
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        .map(|(_, row)| row)
+}
+
 fn rows() -> impl Iterator<Item = (&'static str, Row<'static>)> {
     let lines = OPERATIONS.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| {
-        let mut columns = line.split('\t');
-        let name = columns.next()?;
-        let row = Row {
-            verb: columns.next()?,
-            past: columns.next()?,
-            named: columns.next()?,
-            unnamed: columns.next()?,
-            word: columns.next()?,
-        };
-        Some((name, row))
-    })
+    lines.filter_map(read)
+}
+
+/// The name of an operation, and its words.
+fn read(line: &'static str) -> Option<(&'static str, Row<'static>)> {
+    let mut columns = line.split('\t');
+    let name = columns.next()?;
+    let row = Row {
+        verb: columns.next()?,
+        past: columns.next()?,
+        named: columns.next()?,
+        unnamed: columns.next()?,
+        word: columns.next()?,
+    };
+    Some((name, row))
 }
 
 #[cfg(test)]
@@ -138,7 +172,11 @@ mod tests {
         let all = names.len();
         names.dedup();
         assert_eq!(names.len(), all);
-        for (name, row) in rows() {
+        let directed = DIRECTIONS.lines().filter(|line| !line.starts_with('#'));
+        let directed: Vec<_> = directed
+            .map(|line| read(line.split_once('\t').unwrap().1).unwrap())
+            .collect();
+        for (name, row) in rows().chain(directed) {
             assert!(!row.unnamed.contains("{}"), "{name}");
             assert!(!row.word.is_empty(), "{name}");
         }
@@ -155,5 +193,18 @@ mod tests {
             assert!(row(name).is_some(), "{name}");
         }
         assert!(row("Insert").is_none());
+    }
+
+    #[test]
+    fn phrase_is_no_service_and_method() {
+        for (told, service, name) in [
+            ("Consent to application", None, "Consent to application"),
+            ("Add member to role.", None, "Add member to role."),
+            ("s3.amazonaws.com GetObject", Some("s3"), "GetObject"),
+            ("ec2:RunInstances", Some("ec2"), "RunInstances"),
+            ("iam CreateUser", Some("iam"), "CreateUser"),
+        ] {
+            assert_eq!(parts(told), (service, name), "{told}");
+        }
     }
 }

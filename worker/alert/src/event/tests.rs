@@ -101,6 +101,29 @@ fn calls_say_who_did_what_to_what() {
 }
 
 #[test]
+fn vendor_tells_which_way_an_operation_went() {
+    let of = |kind: &str, operation: &str, bucket: bool| {
+        let mut fields = alice(json!({"type": kind, "details": [["operation", operation]]}));
+        if bucket {
+            let target = json!(["target", "bucket", "payroll"]);
+            fields["indicators"].as_array_mut().unwrap().push(target);
+        }
+        said(fields)
+    };
+    insta::assert_snapshot!(of("Policy:S3/AccountBlockPublicAccessDisabled", "s3.amazonaws.com PutAccountPublicAccessBlock", false), @"alice disabled the account's block on public access of buckets, from 198.51.100.9.");
+    insta::assert_snapshot!(of("Policy:S3/BucketAnonymousAccessGranted", "s3.amazonaws.com PutBucketAcl", true), @"alice made bucket payroll public, from 198.51.100.9.");
+    insta::assert_snapshot!(of("Discovery:S3/AnomalousBehavior", "s3.amazonaws.com PutBucketAcl", true), @"alice changed the access list of bucket payroll, from 198.51.100.9.");
+    insta::assert_snapshot!(of("Stealth:IAMUser/PasswordPolicyChange", "iam.amazonaws.com UpdateAccountPasswordPolicy", false), @"alice weakened the password policy of the account, as the vendor reports it, from 198.51.100.9.");
+    insta::assert_snapshot!(of("Stealth:S3/ServerAccessLoggingDisabled", "s3.amazonaws.com PutBucketLogging", true), @"alice switched off access logging of bucket payroll, from 198.51.100.9.");
+    insta::assert_snapshot!(of("x", "Consent to application", false), @r#"alice did "Consent to application", from 198.51.100.9, reported as "Something is odd"."#);
+    let details = json!([
+        ["operation", "Process.Create"],
+        ["command_line", "sh -c id"]
+    ]);
+    insta::assert_snapshot!(said(alice(json!({"details": details}))), @r#"alice called Process.Create, from 198.51.100.9, reported as "Something is odd"; command line: sh -c id."#);
+}
+
+#[test]
 fn a_person_stands_before_a_shared_identity() {
     let shared = json!({
         "action": "KUBERNETES_API_CALL list secrets",
@@ -176,6 +199,20 @@ fn checks_and_vulnerabilities_say_what_is_wrong() {
         "class": "posture", "type": "S3.8", "title": "S3 buckets should block public access",
         "resources": [["AwsS3Bucket", "arn:aws:s3:::pay-logs", "pay-logs"]],
     })), @r#"S3 bucket pay-logs fails control S3.8: "S3 buckets should block public access"."#);
+    for (status, told) in [
+        ("NOT_AVAILABLE", "was not evaluated for"),
+        ("WARNING", "needs a look by hand for"),
+        ("FAILED", "fails"),
+    ] {
+        let fields = json!({
+            "class": "posture", "type": "S3.8", "title": "S3.8", "resources": [["AwsS3Bucket", "pay-logs"]],
+            "details": [["trait", format!("compliance: {status}")]],
+        });
+        assert_eq!(
+            said(fields),
+            format!("S3 bucket pay-logs {told} control S3.8.")
+        );
+    }
     insta::assert_snapshot!(said(json!({
         "class": "vulnerability", "resources": [["AwsEc2Instance", "i-0bb"]],
         "indicators": [["related", "cve", "CVE-2026-1234"], ["target", "instance", "i-0bb"]],

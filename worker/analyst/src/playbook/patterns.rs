@@ -5,7 +5,9 @@
 //! for malice: nothing here clears an alert.
 
 mod condition;
+mod fragments;
 mod plain;
+mod readers;
 mod values;
 
 use std::collections::BTreeMap;
@@ -70,6 +72,8 @@ pub(super) enum Strength {
     Strong,
     /// Attackers do it, and now and then somebody else.
     Weak,
+    /// Administrators do it every day, and attackers too: it is told, and leans nowhere by itself.
+    Hint,
 }
 
 /// A technique, and the fields that show it.
@@ -81,6 +85,9 @@ pub(super) struct Pattern {
     /// The technique of ATT&CK: `T1003.001 LSASS Memory`.
     pub(super) technique: String,
     pub(super) strength: Strength,
+    /// Whether it is about what programs read: it also sees the arguments of `grep`, editors and browsers.
+    #[serde(default)]
+    readers: bool,
     /// What the fields show, as the beginning of a sentence that goes on with the value.
     pub(super) says: String,
     /// The record or log that decides where the pattern alone does not.
@@ -102,6 +109,7 @@ pub(super) struct Shown {
     pub(super) id: &'static str,
     pub(super) technique: &'static str,
     pub(super) strong: bool,
+    pub(super) hint: bool,
     pub(super) says: &'static str,
     pub(super) decides: &'static str,
     pub(super) source: &'static str,
@@ -117,14 +125,10 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
         .into_iter()
         .filter_map(|(_, text)| toml::from_str(text).ok())
         .collect();
-    let fragments: BTreeMap<String, String> = files
-        .iter()
-        .flat_map(|file| file.fragments.clone())
-        .collect();
     let mut patterns: Vec<Pattern> = files.into_iter().flat_map(|file| file.pattern).collect();
     for pattern in &mut patterns {
         for condition in pattern.when.iter_mut().chain(&mut pattern.unless) {
-            condition.fill_in(&fragments);
+            condition.fill_in();
         }
     }
     patterns
@@ -135,14 +139,14 @@ pub(super) fn all() -> &'static [Pattern] {
     &PATTERNS
 }
 
-/// Returns the patterns that the alert shows, strong ones first.
+/// Returns the patterns that the alert shows, strong ones first and hints last.
 pub(super) fn shown(alert: &Alert) -> Vec<Shown> {
     let values = Values::of(alert);
     let mut shown: Vec<Shown> = all()
         .iter()
         .filter_map(|pattern| pattern.shown_by(&values))
         .collect();
-    shown.sort_by_key(|one| !one.strong);
+    shown.sort_by_key(|one| (!one.strong, one.hint));
     shown
 }
 
@@ -150,7 +154,7 @@ impl Pattern {
     fn shown_by(&'static self, values: &Values) -> Option<Shown> {
         let mut found: Vec<&Field> = Vec::new();
         for condition in &self.when {
-            let met = condition.met_by(values);
+            let met = condition.met_by(values, self.readers);
             if met.is_empty() {
                 return None;
             }
@@ -160,13 +164,18 @@ impl Pattern {
                 }
             }
         }
-        if self.unless.iter().any(|one| !one.met_by(values).is_empty()) {
+        if self
+            .unless
+            .iter()
+            .any(|one| !one.met_by(values, true).is_empty())
+        {
             return None;
         }
         Some(Shown {
             id: &self.id,
             technique: &self.technique,
             strong: self.strength == Strength::Strong,
+            hint: self.strength == Strength::Hint,
             says: &self.says,
             decides: &self.decides,
             source: &self.source,

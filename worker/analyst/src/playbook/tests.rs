@@ -28,5 +28,6 @@ mod set;
 mod shipped;
 mod types;
 mod unreadable;
+mod vendor;
 mod ways;
 mod written;

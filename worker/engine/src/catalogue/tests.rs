@@ -415,6 +415,42 @@ fn what_is_ours_is_never_blocked_and_what_a_list_knows_as_bad_may_be() {
     insta::assert_snapshot!(of(&ask, &[], &scanner), @"Ask who owns 192.0.2.193");
 }
 
+#[test]
+fn block_names_far_ends_and_never_a_private_address() {
+    let one = |value: &str, role| Indicator::new(IndicatorKind::Ip, value, role);
+    let of = |all: &[Indicator], chosen: &[Indicator], direction| {
+        let mut alert = fixture::alert();
+        alert.indicators = all.to_vec();
+        alert.direction = direction;
+        let action = filled(&block("ip"), &alert, chosen);
+        action.map_or_else(|| "none".to_owned(), |action| action.text)
+    };
+    let (host, far) = (
+        one("10.0.5.33", Role::Target),
+        one("203.0.113.9", Role::Remote),
+    );
+    let public = one("203.0.113.20", Role::Target);
+    let inside = one("10.0.0.9", Role::Actor);
+    let caller = one("198.51.100.7", Role::Actor);
+    let all = |one: &Indicator| vec![one.clone()];
+    for own in [&host, &public, &inside] {
+        assert_eq!(of(&all(own), &[], None), "none");
+        assert_eq!(of(&all(own), &all(own), None), "none");
+    }
+    let both = [inside, far, host];
+    assert_eq!(of(&both, &[], None), "Block 203.0.113.9");
+    assert_eq!(of(&all(&caller), &[], None), "Block 198.51.100.7");
+    assert_eq!(
+        of(
+            &all(&caller),
+            &[],
+            Some(nightshift_alert::Direction::Outbound)
+        ),
+        "none",
+        "who acts outward is ours"
+    );
+}
+
 fn told(alert: &mut Alert, kind: DetailKind, value: &str, about: Option<&str>) {
     alert.details.push(nightshift_alert::Detail {
         kind,

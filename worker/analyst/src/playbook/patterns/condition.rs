@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
+use super::fragments::filled_in;
 use super::values::{Field, Values};
 
 /// Most memory of one compiled expression.
@@ -61,20 +62,18 @@ struct Compiled {
 }
 
 impl Condition {
-    /// Puts the named parts into its expressions; a part may name another one.
-    pub(super) fn fill_in(&mut self, fragments: &BTreeMap<String, String>) {
+    /// Puts the named parts into its expressions.
+    pub(super) fn fill_in(&mut self) {
         for text in self.any.iter_mut().chain(&mut self.none) {
-            for (name, fragment) in fragments.iter().chain(fragments) {
-                *text = text.replace(&format!("<{name}>"), &format!("(?:{fragment})"));
-            }
+            *text = filled_in(text);
         }
     }
 
-    /// Returns the values by which it holds; none where it does not.
-    pub(super) fn met_by<'a>(&'a self, values: &'a Values) -> Vec<&'a Field> {
+    /// Returns the values by which it holds; none where it does not. With `readers` what programs only read counts too.
+    pub(super) fn met_by<'a>(&'a self, values: &'a Values, readers: bool) -> Vec<&'a Field> {
         let mut matching = values
             .of_names(self.fields.as_slice())
-            .filter(|field| self.matches(field));
+            .filter(|field| self.matches(field, readers));
         if self.at_least.is_some() || self.at_most.is_some() {
             let greatest = matching
                 .filter_map(|field| Some((field.number?, field)))
@@ -97,9 +96,10 @@ impl Condition {
         different.into_values().collect()
     }
 
-    fn matches(&self, field: &Field) -> bool {
+    fn matches(&self, field: &Field, readers: bool) -> bool {
         let compiled = self.compiled.get_or_init(|| self.compile());
-        let holds = |regex: &Regex| field.texts.iter().any(|text| regex.is_match(text));
+        let texts = field.texts(readers);
+        let holds = |regex: &Regex| texts.iter().any(|text| regex.is_match(text));
         // What cannot be compiled matches nothing; a test holds that there is none.
         (self.any.is_empty() || compiled.any.as_ref().is_some_and(holds))
             && !compiled.none.as_ref().is_some_and(holds)

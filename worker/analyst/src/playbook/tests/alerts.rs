@@ -22,6 +22,11 @@ pub(in crate::playbook) fn made_for(name: &str) -> Alert {
     first(&format!("playbooks/{name}"))
 }
 
+/// The first alert of a finding as its vendor sends it.
+pub(super) fn vendor(name: &str) -> Alert {
+    first(&format!("vendor/{name}"))
+}
+
 fn first(name: &str) -> Alert {
     let path = format!(
         "{}/../../tests/fixtures/{name}.json",

@@ -168,3 +168,60 @@ fn approved_exception_clears_a_finding_of_each_class() {
         }
     }
 }
+
+#[test]
+fn check_that_was_not_evaluated_does_not_fail() {
+    for (status, told) in [
+        ("compliance: NOT_AVAILABLE", "was not evaluated"),
+        ("compliance: WARNING", "needs a look by hand"),
+    ] {
+        let alert = found(
+            Class::Posture,
+            "EC2.3",
+            "Attached volumes should be encrypted",
+            &[(DetailKind::Trait, status, None)],
+        );
+        let ran = World::with(&DEFAULT, quiet).run(alert);
+        assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{status}");
+        assert!(ran.claims().contains(told), "{status}");
+        assert!(!ran.claims().contains("fails on"), "{status}");
+    }
+}
+
+#[test]
+fn flaw_is_patched_only_where_a_version_fixes_it() {
+    let actions = |details: &[(DetailKind, &str, Option<&str>)]| {
+        let alert = found(
+            Class::Vulnerability,
+            "CWE-89",
+            "SQL injection in login",
+            details,
+        );
+        let ran = World::with(&DEFAULT, quiet).run(alert);
+        (ran.actions().join(" "), ran.claims())
+    };
+    let package = (DetailKind::Package, "examplelib 3.0.2", None);
+    let (fixed, _) = actions(&[package, (DetailKind::FixedVersion, "3.0.14", None)]);
+    assert!(
+        fixed.contains("patch") && !fixed.contains("await-patch"),
+        "{fixed}"
+    );
+    let (open, claims) = actions(&[
+        package,
+        (DetailKind::Exposure, "CVSS 3.1: 8.8", None),
+        (DetailKind::Exposure, "network reachable", None),
+        (DetailKind::Exposure, "port 443 open", None),
+        (DetailKind::Exposure, "EPSS 0.91", None),
+        (DetailKind::Exposure, "exploit available: yes", None),
+    ]);
+    assert!(open.contains("await-patch"), "{open}");
+    assert!(
+        claims.contains("EPSS 0.91") && claims.contains("exploit available: yes"),
+        "{claims}"
+    );
+    let (code, _) = actions(&[]);
+    assert!(
+        code.contains("fix-code") && !code.contains("patch"),
+        "{code}"
+    );
+}

@@ -114,7 +114,7 @@ const WANTED: &[(&str, &str)] = &[
     ("s3-exposure", "Exfiltration:S3/AnomalousBehavior"),
     ("data-destruction", "Impact:S3/AnomalousBehavior.Delete"),
     ("s3-exposure", "Discovery:S3/TorIPCaller"),
-    ("s3-exposure", "Stealth:S3/ServerAccessLoggingDisabled"),
+    ("logging-disabled", "Stealth:S3/ServerAccessLoggingDisabled"),
     (
         "s3-exposure",
         "UnauthorizedAccess:S3/MaliciousIPCaller.Custom",

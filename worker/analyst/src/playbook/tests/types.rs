@@ -28,7 +28,7 @@ const TYPES: &[(&str, &str)] = &[
     ),
     ("Defense Evasion: Log Sink Deleted", "logging-disabled"),
     ("Impair Defenses: Logging Disabled", "logging-disabled"),
-    ("Stealth:S3/ServerAccessLoggingDisabled", "s3-exposure"),
+    ("Stealth:S3/ServerAccessLoggingDisabled", "logging-disabled"),
     ("Policy:IAMUser/RootCredentialUsage", "root-use"),
     ("Policy:IAMUser/ShortTermRootCredentialUsage", "root-use"),
     ("Stealth:IAMUser/PasswordPolicyChange", "password-policy"),
