@@ -1,7 +1,12 @@
 //! What a call in an audit log did, by what the platform writes of it.
 
+use std::net::IpAddr;
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::is_public;
 use serde_json::Value;
 
+use crate::cloud_name::is_service;
 use crate::type_matches;
 
 /// How the names of calls begin that only read. They count where the platform does not say whether a call did: Cloud Audit
@@ -84,4 +89,24 @@ pub fn call_name(action: &str, service: Option<&str>) -> String {
         || action.to_owned(),
         |service| format!("{service}:{action}"),
     )
+}
+
+/// Returns the rows of the answer of a log.
+pub(crate) fn rows(body: &Value) -> impl Iterator<Item = &Value> {
+    let rows = body.get("rows").and_then(Value::as_array);
+    rows.into_iter().flatten()
+}
+
+/// Returns the time in a value.
+pub(crate) fn moment(value: &Value) -> Option<DateTime<Utc>> {
+    let at = DateTime::parse_from_rfc3339(value.as_str()?).ok()?;
+    Some(at.to_utc())
+}
+
+/// Whether a source is an address of the internet, or nothing that is known to be within: what cannot be read may be anywhere.
+pub(crate) fn comes_from_outside(source: &str) -> bool {
+    match source.parse::<IpAddr>() {
+        Ok(address) => is_public(address),
+        Err(_) => source != "AWS Internal" && !is_service(source),
+    }
 }

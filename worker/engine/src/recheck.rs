@@ -438,7 +438,7 @@ fn delivered(
     if let Some(error) = &answer.error {
         return Err(format!("gave no answer: {error}"));
     }
-    if log::may_hide(state, answer) {
+    if state.may_hide(answer) {
         return Err("was not read whole".to_owned());
     }
     let searched = Searched::in_body(answer, &answer.body.value());

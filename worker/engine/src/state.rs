@@ -10,7 +10,7 @@ use nightshift_alert::{Alert, Indicator};
 use crate::{
     Cap, CommandId, Conclusion, ConclusionDraft, Cost, Evidence, EvidenceId, Exoneration,
     FindingDraft, Mode, NotCleared, Opened, Plan, Step, StepId, StepStatus, ToolCall, ToolError,
-    UpdateRecord,
+    Trust, UpdateRecord,
 };
 
 /// A command that was started and has not ended.
@@ -250,6 +250,28 @@ impl State {
     #[must_use]
     pub fn evidence_of(&self, id: EvidenceId) -> Option<&Arc<Evidence>> {
         self.evidence.get(&id)
+    }
+
+    /// Whether what was left out of an answer may be anything, and does not just repeat what it shows.
+    pub(crate) fn may_hide(&self, evidence: &Evidence) -> bool {
+        let repeats = || {
+            evidence
+                .body
+                .value()
+                .get("left_out")
+                .is_some_and(|left_out| left_out == "repeats")
+                && self.trust(evidence, "/left_out") > Trust::External
+        };
+        evidence.truncated && !repeats()
+    }
+
+    /// Who wrote what stands there in an answer.
+    pub(crate) fn trust(&self, evidence: &Evidence, path: &str) -> Trust {
+        let opened = self.opened.as_ref();
+        let mut tools = opened.iter().flat_map(|opened| opened.tools.iter());
+        tools
+            .find(|spec| spec.name == evidence.tool)
+            .map_or(Trust::External, |spec| spec.trust_of(path))
     }
 
     /// The answers of a tool to calls that name a value, whatever came of them.

@@ -35,16 +35,12 @@ pub(super) fn control(alert: &Alert) -> Option<String> {
         }
         None => concerned(alert)?,
     };
-    let told = |status: &str| {
-        let status = format!("compliance: {status}");
-        let mut traits = alert.details_of(DetailKind::Trait);
-        traits.any(|one| one.eq_ignore_ascii_case(&status))
-    };
-    let verb = match alert.state.passed {
-        true => "passes",
-        false if told("NOT_AVAILABLE") => "was not evaluated for",
-        false if told("WARNING") || told("MANUAL") => "needs a look by hand for",
-        false => "fails",
+    let result = alert.details_of(DetailKind::CheckResult).next();
+    let verb = match result.map(str::to_ascii_uppercase).as_deref() {
+        _ if alert.state.passed => "passes",
+        Some("NOT_AVAILABLE" | "NOT_APPLICABLE") => "was not evaluated for",
+        Some(_) => "needs a look by hand for",
+        None => "fails",
     };
     let title = title(alert, MOST_TITLE);
     Some(match alert.kind.eq_ignore_ascii_case(&title) {

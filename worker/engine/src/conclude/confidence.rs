@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::floor::Ruling;
-use crate::verdict_policy::log::may_hide;
 use crate::{Confidence, Coverage, EvidenceId, Finding, Quote, Stance, State, Trust, Verdict};
 
 /// How sure the ruling is.
@@ -19,7 +18,7 @@ pub(super) fn of(
         Verdict::BenignTruePositive | Verdict::FalsePositive => {
             // What was left out of an answer may hold what speaks against it.
             let mut evidence = state.evidence.values();
-            if complete && !evidence.any(|evidence| may_hide(state, evidence)) {
+            if complete && !evidence.any(|evidence| state.may_hide(evidence)) {
                 Confidence::High
             } else {
                 Confidence::Medium

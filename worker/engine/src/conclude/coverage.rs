@@ -6,7 +6,6 @@ use nightshift_alert::Flag;
 use serde_json::Value;
 
 use super::Prose;
-use crate::verdict_policy::log::trust;
 use crate::{Coverage, Evidence, Searched, State, Step, StepStatus, Trust};
 
 /// Sources by tool: read when one of its calls was answered, of a log by one that has the time of the alert.
@@ -112,7 +111,7 @@ fn named(step: &Step, prose: &Prose<'_>) -> String {
 fn cut(state: &State, evidence: &Evidence) -> String {
     let (id, tool, body) = (evidence.id, &evidence.tool, evidence.body.value());
     let note = body.get("note").and_then(Value::as_str);
-    if let Some(note) = note.filter(|_| trust(state, evidence, "/note") > Trust::External) {
+    if let Some(note) = note.filter(|_| state.trust(evidence, "/note") > Trust::External) {
         return format!("{id} ({tool}) is not whole: {note}");
     }
     let kept = evidence.flags.iter().find_map(|flag| match flag {

@@ -182,6 +182,7 @@ fn row() -> Exoneration {
         subject: ROLE.to_owned(),
         from: Some(fixture::at(-9 * DAY)),
         until: Some(fixture::at(90 * DAY)),
+        slack_mins: 0,
         covers: vec!["*".to_owned()],
         approved_by: "grace".to_owned(),
         reference: "R-1".to_owned(),

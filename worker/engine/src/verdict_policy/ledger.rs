@@ -129,6 +129,34 @@ impl Subject {
         }
     }
 
+    /// A subject that a log shows of a caller.
+    pub(super) fn in_log(
+        kind: Kind,
+        value: &str,
+        who: &Self,
+        place: String,
+        at: Option<DateTime<Utc>>,
+    ) -> Self {
+        Self {
+            kind,
+            value: value.to_owned(),
+            role: Role::Actor,
+            place,
+            trust: Trust::Platform,
+            account: who.account.clone(),
+            is_local: kind == Kind::Value(IndicatorKind::AccessKey),
+            required: true,
+            shown_with: Some(who.value.clone()),
+            at,
+        }
+    }
+
+    /// Whether both are the same subject at the same time, wherever they stand.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.kind, &self.value, &self.shown_with, self.at)
+            == (other.kind, &other.value, &other.shown_with, other.at)
+    }
+
     /// A subject that no record can be about.
     pub(super) fn without_value(kind: Kind, value: &str) -> Self {
         Self {

@@ -4,15 +4,16 @@
 //! repeats, the log holds the time of the alert, and it holds the alert's own call.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_alert::{Alert, DetailKind, IndicatorKind, Provider, Role, is_public};
+use nightshift_alert::{Alert, DetailKind, IndicatorKind, Provider, Role};
 use serde_json::{Map, Value};
 
 use super::ledger::{Kind, Subject};
-use crate::audit_event::{call_name, gives_credentials, has_failed, is_mutating};
-use crate::cloud_name::{is_service, user_or_role};
+use crate::audit_event::{
+    call_name, comes_from_outside, gives_credentials, has_failed, is_mutating, moment, rows,
+};
+use crate::cloud_name::user_or_role;
 use crate::{ArgumentKind, Evidence, Searched, State, ToolCall, ToolSpec, Trust, type_matches};
 
 /// How far before the first event and after the last a log is searched.
@@ -138,7 +139,7 @@ fn lacks(state: &State, answer: &Evidence, body: &Value, alert: &Alert) -> Optio
     if let Some(error) = &answer.error {
         return Some(format!("gave no answer: {error}"));
     }
-    if may_hide(state, answer) {
+    if state.may_hide(answer) {
         return Some("was not read whole".to_owned());
     }
     // Of a long time each search has a part, in which the log may have no record.
@@ -179,28 +180,6 @@ fn covers(mut spans: Vec<(DateTime<Utc>, DateTime<Utc>)>, alert: &Alert) -> bool
     at >= last
 }
 
-/// Whether what was left out of an answer may be anything, and does not just repeat what it shows.
-pub(crate) fn may_hide(state: &State, evidence: &Evidence) -> bool {
-    let repeats = || {
-        evidence
-            .body
-            .value()
-            .get("left_out")
-            .is_some_and(|left_out| left_out == "repeats")
-            && trust(state, evidence, "/left_out") > Trust::External
-    };
-    evidence.truncated && !repeats()
-}
-
-/// Who wrote what stands there in an answer.
-pub(crate) fn trust(state: &State, evidence: &Evidence, path: &str) -> Trust {
-    let opened = state.opened.as_ref();
-    let mut tools = opened.iter().flat_map(|opened| opened.tools.iter());
-    tools
-        .find(|spec| spec.name == evidence.tool)
-        .map_or(Trust::External, |spec| spec.trust_of(path))
-}
-
 /// Whether a log that records this subject's calls must hold the alert's own: by a key always, by a principal where the
 /// alert is about a call.
 fn records_call(alert: &Alert, subject: &Subject) -> bool {
@@ -226,54 +205,14 @@ fn holds_call(body: &Value, alert: &Alert) -> bool {
     rows(body).any(in_time)
 }
 
-fn rows(body: &Value) -> impl Iterator<Item = &Value> {
-    let rows = body.get("rows").and_then(Value::as_array);
-    rows.into_iter().flatten()
-}
-
-fn moment(value: &Value) -> Option<DateTime<Utc>> {
-    let at = DateTime::parse_from_rfc3339(value.as_str()?).ok()?;
-    Some(at.to_utc())
-}
-
 /// The subjects that logs show beside those of the alert: addresses and keys that its actors used, and calls of theirs that
 /// changed something.
 pub(crate) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<Subject> {
-    let actors: Vec<&Subject> = subjects
-        .iter()
-        .filter(|one| one.role == Role::Actor)
-        .collect();
-    let known: BTreeSet<&str> = actors.iter().map(|one| one.value.as_str()).collect();
+    let actors = subjects.iter().filter(|one| one.role == Role::Actor);
+    let actors: Vec<&Subject> = actors.collect();
     let mut shown: Vec<Subject> = Vec::new();
-    let mut add = |kind, value: &str, who: &Subject, place: String, at| {
-        let subject = Subject {
-            kind,
-            value: value.to_owned(),
-            role: Role::Actor,
-            place,
-            trust: Trust::Platform,
-            account: who.account.clone(),
-            is_local: kind == Kind::Value(IndicatorKind::AccessKey),
-            required: true,
-            shown_with: Some(who.value.clone()),
-            at,
-        };
-        let is_known = shown.iter().any(|known| {
-            (known.kind, &known.value, &known.shown_with, known.at)
-                == (kind, &subject.value, &subject.shown_with, at)
-        });
-        if shown.len() < MOST_SHOWN && !is_known {
-            shown.push(subject);
-            if shown.len() == MOST_SHOWN {
-                shown.push(Subject::without_value(
-                    Kind::Unseen,
-                    "what logs show beyond a limit",
-                ));
-            }
-        }
-    };
     for evidence in state.evidence.values() {
-        let is_platform = trust(state, evidence, "/rows/0/source_ip") > Trust::External;
+        let is_platform = state.trust(evidence, "/rows/0/source_ip") > Trust::External;
         if evidence.error.is_some() || !is_platform {
             continue;
         }
@@ -283,46 +222,64 @@ pub(crate) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
         let ends = ends.filter(|_| evidence.truncated);
         let repeated: Vec<_> = ends.filter_map(|end| moment(body.pointer(end)?)).collect();
         for (index, row) in rows(&body).enumerate() {
-            let place = |column: &str| format!("{}:/rows/{index}/{column}", evidence.id);
-            let text = |column: &str| row.get(column).and_then(Value::as_str);
-            let Some(who) = caller(row, &actors) else {
+            let Some(who) = caller(row, &actors).filter(|_| !has_failed(row)) else {
                 continue;
             };
-            if has_failed(row) {
-                continue;
-            }
-            if let Some(source) = text("source_ip").filter(|source| comes_from_outside(source))
-                && !calls_from(alert, &known, who, source)
-            {
-                add(
-                    Kind::Value(IndicatorKind::Ip),
-                    source,
-                    who,
-                    place("source_ip"),
-                    None,
-                );
-            }
-            if let Some(key) = text("access_key").filter(|key| !known.contains(key)) {
-                add(
-                    Kind::Value(IndicatorKind::AccessKey),
-                    key,
-                    who,
-                    place("access_key"),
-                    None,
-                );
-            }
-            if let Some(action) = text("action").filter(|action| is_act(row, action))
-                && !is_own_call(alert, action)
-            {
-                let call = call_name(action, text("service"));
-                let at = row.get("at").and_then(moment);
-                for at in repeated.iter().copied().map(Some).chain([at]) {
-                    add(Kind::Call, &call, who, place("action"), at);
+            for (kind, column, value) in used(alert, &actors, who, row) {
+                let place = format!("{}:/rows/{index}/{column}", evidence.id);
+                let own = row.get("at").and_then(moment);
+                let times = match kind {
+                    Kind::Call => repeated.iter().copied().map(Some).chain([own]).collect(),
+                    _ => vec![None],
+                };
+                for at in times {
+                    let subject = Subject::in_log(kind, &value, who, place.clone(), at);
+                    if !shown.iter().any(|known| known.is_same(&subject)) {
+                        shown.push(subject);
+                    }
+                }
+                if shown.len() >= MOST_SHOWN {
+                    let beyond = "what logs show beyond a limit";
+                    shown.push(Subject::without_value(Kind::Unseen, beyond));
+                    return shown;
                 }
             }
         }
     }
     shown
+}
+
+/// What a row shows of its caller that the alert does not name, each with its column.
+fn used(
+    alert: &Alert,
+    actors: &[&Subject],
+    who: &Subject,
+    row: &Value,
+) -> Vec<(Kind, &'static str, String)> {
+    let known: BTreeSet<&str> = actors.iter().map(|one| one.value.as_str()).collect();
+    let text = |column: &str| row.get(column).and_then(Value::as_str);
+    let source = text("source_ip")
+        .filter(|source| comes_from_outside(source) && !calls_from(alert, &known, who, source));
+    let key = text("access_key").filter(|key| !known.contains(key));
+    let call = text("action").filter(|action| is_act(row, action) && !is_own_call(alert, action));
+    let call = call.map(|action| call_name(action, text("service")));
+    let values = [
+        (
+            Kind::Value(IndicatorKind::Ip),
+            "source_ip",
+            source.map(str::to_owned),
+        ),
+        (
+            Kind::Value(IndicatorKind::AccessKey),
+            "access_key",
+            key.map(str::to_owned),
+        ),
+        (Kind::Call, "action", call),
+    ];
+    let values = values.into_iter();
+    values
+        .filter_map(|(kind, column, value)| Some((kind, column, value?)))
+        .collect()
 }
 
 /// Whether the alert tells that somebody calls from this address; where it ties nobody to any, that it names it.
@@ -362,14 +319,6 @@ fn names(subject: &Subject, name: &str) -> bool {
         Some(is_ours && own.eq_ignore_ascii_case(bare))
     };
     subject.value == name || by_arn().unwrap_or_default()
-}
-
-/// Whether a source is an address of the internet, or nothing that is known to be within: what cannot be read may be anywhere.
-fn comes_from_outside(source: &str) -> bool {
-    match source.parse::<IpAddr>() {
-        Ok(address) => is_public(address),
-        Err(_) => source != "AWS Internal" && !is_service(source),
-    }
 }
 
 /// Whether a call changes something, or hands out credentials.
