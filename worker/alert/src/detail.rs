@@ -49,6 +49,8 @@ detail_kinds! {
     Group = "group",
     /// The permission, role or OAuth scope that was used or granted.
     Permission = "permission",
+    /// Who was given a right.
+    Grantee = "grantee",
     /// The application or OAuth client.
     Application = "application",
     /// Database or schema that was logged in to or read, by its name within the server.

@@ -10,8 +10,9 @@ mod check;
 mod entity;
 mod network;
 mod operation;
+mod product;
 
-use entity::{actor, concerned, named, origin, short};
+use entity::{actor, concerned, granted, named, origin, short, victims};
 
 /// Most characters of a vendor's title.
 const MOST_TITLE: usize = 240;
@@ -21,18 +22,6 @@ const MOST_MEANING: usize = 120;
 const MOST_COMMAND: usize = 160;
 /// How the types of attacks begin that are made of many acts.
 const SEQUENCE: &str = "AttackSequence:";
-/// Products whose names are not their words with capitals.
-const PRODUCTS: [(&str, &str); 6] = [
-    ("guardduty", "GuardDuty"),
-    ("scc", "Security Command Center"),
-    ("securityhub", "Security Hub"),
-    ("aws_security_hub", "Security Hub"),
-    ("crowdstrike", "CrowdStrike"),
-    ("sentinelone", "SentinelOne"),
-];
-/// Words of products that are written in capitals.
-const ACRONYMS: [&str; 8] = ["aws", "gcp", "edr", "xdr", "ndr", "ids", "waf", "siem"];
-
 impl Alert {
     /// Says what happened in one sentence. It always has content, and who acted is never what it was done to.
     #[must_use]
@@ -48,15 +37,7 @@ impl Alert {
     /// The product that made the finding, as people call it.
     #[must_use]
     pub fn product_name(&self) -> String {
-        let word = self.key.product.as_str();
-        let known = PRODUCTS.iter().find(|(product, _)| *product == word);
-        known.map_or_else(
-            || {
-                let words = word.split('_').map(capitalised);
-                words.collect::<Vec<_>>().join(" ")
-            },
-            |(_, name)| (*name).to_owned(),
-        )
+        product::name(self)
     }
 
     /// The addresses and other values that a login of the alert let in.
@@ -66,16 +47,6 @@ impl Alert {
             .filter(|one| one.kind == DetailKind::AuthResult && is_success(&one.value))
             .filter_map(|one| one.about.as_deref())
     }
-}
-
-fn capitalised(word: &str) -> String {
-    if ACRONYMS.contains(&word) {
-        return word.to_uppercase();
-    }
-    let mut chars = word.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
 }
 
 /// Whether the result of a login says that it succeeded.
@@ -130,7 +101,8 @@ fn act(alert: &Alert) -> Option<String> {
         None => String::new(),
     };
     Some(format!(
-        "{said}{}{}{}{command}.",
+        "{said}{}{}{}{}{command}.",
+        granted(alert),
         times(alert),
         meaning(alert),
         lists(alert),
@@ -221,9 +193,19 @@ fn report(alert: &Alert) -> String {
         .iter()
         .flat_map(|one| [Some(one.id.as_str()), one.name.as_deref()]);
     let names: Vec<&str> = names.flatten().collect();
-    if let Some(object) = concerned(alert).filter(|object| !told(&names) && !told(&[object])) {
+    let object = concerned(alert);
+    if let Some(object) = object
+        .as_deref()
+        .filter(|one| !told(&names) && !told(&[one]))
+    {
         said.push_str(&format!(" on {object}"));
     }
+    let victims = victims(alert);
+    let is_object = |one: &&str| object.as_deref() == Some(*one);
+    if !victims.is_empty() && !told(&victims) && !victims.iter().any(is_object) {
+        said.push_str(&format!(" about {}", named(&victims)));
+    }
+    said.push_str(&granted(alert));
     said.push_str(&far_end(alert, &told));
     said.push_str(match alert.outcome {
         Some(Outcome::Denied) => ", which was denied",

@@ -24,6 +24,9 @@ const NOUNS: [(&str, &str); 16] = [
     ("account", "account"),
 ];
 
+/// What the types of checks have before their path that are categories of ASFF: `Software and …`, `Software & …`.
+const CHECKS: &str = " Configuration Checks/";
+
 /// `S3 bucket pay fails control S3.8: "Buckets should block public access".`
 pub(super) fn control(alert: &Alert) -> Option<String> {
     let what = match alert.resources.first() {
@@ -43,9 +46,14 @@ pub(super) fn control(alert: &Alert) -> Option<String> {
         None => "fails",
     };
     let title = title(alert, MOST_TITLE);
-    Some(match alert.kind.eq_ignore_ascii_case(&title) {
-        true => format!("{what} {verb} control {}.", short(&alert.kind)),
-        false => format!("{what} {verb} control {}: \"{title}\".", short(&alert.kind)),
+    // A type of ASFF is a path whose last part is what was looked for.
+    let check = match alert.kind.split_once(CHECKS) {
+        Some((_, path)) => path.rsplit('/').next().unwrap_or(path),
+        None => &alert.kind,
+    };
+    Some(match check.eq_ignore_ascii_case(&title) {
+        true => format!("{what} {verb} control {}.", short(check)),
+        false => format!("{what} {verb} control {}: \"{title}\".", short(check)),
     })
 }
 

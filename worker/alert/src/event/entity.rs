@@ -77,7 +77,9 @@ fn identity(alert: &Alert) -> Option<String> {
 /// A machine, a process or whatever else acted.
 fn thing(alert: &Alert) -> Option<String> {
     let mut actors = alert.with_role(Role::Actor);
-    actors.next().map(|one| name_of(alert, one))
+    actors
+        .find(|one| !was_given(alert, &one.value))
+        .map(|one| name_of(alert, one))
 }
 
 /// A principal without what only a machine reads of its ARN; one of another account with that account.
@@ -113,8 +115,8 @@ fn principal(alert: &Alert, name: &str) -> String {
     }
 }
 
-/// Says what it was done to: the first resource, else target, that is no identity which acted, of a kind that has this word
-/// in it; `-` for any kind.
+/// Says what it was done to: the first resource, else machine, else target, that is no identity which acted, of a kind that
+/// has this word in it; `-` for any kind.
 pub(super) fn object(alert: &Alert, word: &str) -> Option<String> {
     let fits = |kind: &str| {
         let kind = kind.to_ascii_lowercase().replace(['_', ' ', '-'], "");
@@ -135,8 +137,13 @@ pub(super) fn object(alert: &Alert, word: &str) -> Option<String> {
                 && !is_unique_id(&one.value)
         })
     };
+    let machine = || {
+        let mut all = alert.with_role(Role::Target);
+        all.find(|one| MACHINES.contains(&one.kind) && fits(word_of(one.kind)))
+    };
     resource
         .map(name_of_resource)
+        .or_else(|| machine().map(|one| name_of(alert, one)))
         .or_else(|| in_role(Role::Target).map(|one| name_of(alert, one)))
         .or_else(|| principal(Role::Target).map(|one| short(&one.value)))
         .or_else(|| principal(Role::Related).map(|one| short(&one.value)))
@@ -207,12 +214,37 @@ fn name_of(alert: &Alert, one: &Indicator) -> String {
     resource.map_or_else(|| short(&one.value), name_of_resource)
 }
 
-/// The values of one role and kind.
+/// Returns whether the feed tells of somebody only that they were given a right. They count as who acted, and did nothing.
+fn was_given(alert: &Alert, value: &str) -> bool {
+    let mut callers = alert.callers.iter();
+    let mut grantees = alert.details_of(DetailKind::Grantee);
+    grantees.any(|one| one == value) && !callers.any(|one| one.principal.as_deref() == Some(value))
+}
+
+/// Says who was given a right: `, granted to mallory`.
+pub(super) fn granted(alert: &Alert) -> String {
+    let grantees = alert.details_of(DetailKind::Grantee);
+    let grantees: Vec<&str> = grantees.filter(|one| was_given(alert, one)).collect();
+    match grantees.is_empty() {
+        true => String::new(),
+        false => format!(", granted to {}", named(&grantees)),
+    }
+}
+
+/// Returns the principals that it was done to.
+pub(super) fn victims(alert: &Alert) -> Vec<&str> {
+    let mut all = values(alert, Role::Target, IndicatorKind::Principal);
+    all.retain(|one| !acted(alert, one) && !is_unique_id(one));
+    all
+}
+
+/// The values of one role and kind, without those who only were given a right.
 pub(super) fn values(alert: &Alert, role: Role, kind: IndicatorKind) -> Vec<&str> {
     alert
         .with_role(role)
         .filter(|one| one.kind == kind)
         .map(|one| one.value.as_str())
+        .filter(|one| role != Role::Actor || !was_given(alert, one))
         .collect()
 }
 

@@ -140,7 +140,8 @@ fn attempts(alert: &Alert) -> String {
 /// A DNS query.
 pub(super) fn query(alert: &Alert) -> Option<String> {
     let domains = values(alert, Role::Remote, IndicatorKind::Domain);
-    if domains.is_empty() || !is_action(alert, "DNS_REQUEST") {
+    if domains.is_empty() || !(is_action(alert, "DNS_REQUEST") || is_action(alert, "DNS ACTIVITY"))
+    {
         return None;
     }
     let domains = named(&domains);

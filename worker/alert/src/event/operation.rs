@@ -86,7 +86,9 @@ fn operation(alert: &Alert) -> Option<&str> {
         0 => {
             let action = alert.action.as_deref()?;
             let called = action.strip_prefix("AWS_API_CALL ");
-            called.or_else(|| Some(action).filter(|action| is_method(action)))
+            // An action that only repeats the type is what happened, and no call.
+            let is_call = |action: &&str| is_method(action) && *action != alert.kind;
+            called.or_else(|| Some(action).filter(is_call))
         }
         1 => alert.details_of(DetailKind::Operation).next(),
         _ => None,

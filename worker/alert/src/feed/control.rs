@@ -33,7 +33,7 @@ const OBSERVERS: [&str; 4] = ["analyzer", "detector", "hub", "product"];
 const SEPARATORS: [char; 6] = ['-', '_', '/', ':', '#', '@'];
 
 /// Returns the text, or `None` where it is a placeholder.
-pub(super) fn told(text: &str) -> Option<&str> {
+pub(crate) fn told(text: &str) -> Option<&str> {
     let text = text.trim();
     let is_placeholder = text.len() <= LONGEST
         && PLACEHOLDERS

@@ -233,6 +233,12 @@ impl Draft {
         }
     }
 
+    /// Returns whether a key or an identity among the resources is who acted: it is in a threat, but AWS Health tells which
+    /// ones are exposed, not who used them.
+    pub(crate) fn credentials_acted(&self) -> bool {
+        self.class == Class::Threat && self.product != "health"
+    }
+
     /// Whether anything of this kind plays this part.
     pub(crate) fn names_any(&self, kind: IndicatorKind, role: Role) -> bool {
         self.indicators

@@ -1,8 +1,8 @@
 //! Feeds that the configuration describes: our fields by JSON pointers into the finding.
 //!
 //! `matches` must point to something for the feed to be recognised. Of [`FIELDS`], `id` and `type` are needed; all others
-//! may be left out. A pointer to a list gives each of its elements, and `*` in a pointer stands for each element of a list. A
-//! pointer behind `envelope:` leads into what stood around the finding instead.
+//! may be left out. A pointer to a list gives each of its elements; in a pointer `*` stands for each element of a list, and
+//! `[type=User]` for each whose `type` is `User`. A pointer behind `envelope:` leads into what stood around the finding instead.
 
 mod fields;
 mod severity;
@@ -26,6 +26,18 @@ use crate::{
 
 /// What stands before a pointer into the wrappers of a finding.
 const IN_ENVELOPE: &str = "envelope:";
+
+/// Details whose text names what a program talks to.
+const COMMANDS: [DetailKind; 2] = [DetailKind::CommandLine, DetailKind::ParentCommandLine];
+
+/// Names by which a product calls itself in the place of who acted, with the type of the findings in which it does.
+const PRODUCTS: [(&str, &str); 1] = [("security.threat.detected", "system@okta.com")];
+
+/// Returns whether the name of who acted is that of the product, which only tells of it.
+fn is_product(draft: &Draft, name: Node<'_>) -> bool {
+    let mut products = PRODUCTS.iter();
+    products.any(|(kind, product)| draft.kind == *kind && name.is(product))
+}
 
 /// A feed of the configuration (`[[feed]]`).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -190,7 +202,12 @@ impl GenericFeed {
                 _ => Role::Actor,
             };
             let nodes = self.nodes(value, wrappers, field);
-            let added = nodes.flat_map(|node| draft.add(kind, role, node));
+            let nodes =
+                nodes.filter(|node| kind != IndicatorKind::Principal || !is_product(draft, *node));
+            let nodes: Vec<_> = nodes.collect();
+            let added = nodes
+                .into_iter()
+                .flat_map(|node| draft.add(kind, role, node));
             added.collect::<BTreeSet<_>>().into_iter().collect()
         });
         let record = CallRecord {
@@ -212,6 +229,7 @@ impl GenericFeed {
         for (field, kind, role) in [
             ("target", IndicatorKind::Instance, Role::Target),
             ("target_ip", IndicatorKind::Ip, Role::Target),
+            ("target_user", IndicatorKind::Principal, Role::Target),
             ("container", IndicatorKind::Container, Role::Target),
             ("cluster", IndicatorKind::Cluster, Role::Target),
             ("bucket", IndicatorKind::Bucket, Role::Target),
@@ -246,6 +264,9 @@ impl GenericFeed {
             };
             for node in self.nodes(value, wrappers, own.as_str()) {
                 draft.add_detail(kind, node);
+                if COMMANDS.contains(&kind) {
+                    draft.add_from_text(node.str().unwrap_or_default());
+                }
             }
         }
         let techniques = self.nodes(value, wrappers, "technique");
@@ -328,7 +349,8 @@ fn resolve<'a>(pointer: &str, value: &'a Value, wrappers: &'a Wrappers) -> Vec<&
     }
 }
 
-/// Returns what a pointer leads to; a segment `*` stands for each element of a list. `null` is nothing.
+/// Returns what a pointer leads to; a segment `*` stands for each element of a list, `[type=User]` for each with that member.
+/// `null` is nothing.
 fn below<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
     if let Some(found) = value.pointer(pointer) {
         return if found.is_null() {
@@ -337,16 +359,29 @@ fn below<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
             vec![found]
         };
     }
-    let star = pointer.match_indices("/*").find(|(at, star)| {
-        let rest = pointer.get(at + star.len()..).unwrap_or_default();
-        rest.is_empty() || rest.starts_with('/')
+    let mut segments = pointer.match_indices('/').filter_map(|(at, _)| {
+        let (head, rest) = (pointer.get(..at)?, pointer.get(at + 1..)?);
+        let (segment, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        Some((head, segment, rest))
     });
-    let Some((head, rest)) =
-        star.and_then(|(at, star)| Some((pointer.get(..at)?, pointer.get(at + star.len()..)?)))
-    else {
+    let is_choice =
+        |segment: &str| segment == "*" || segment.starts_with('[') && segment.ends_with(']');
+    let Some((head, segment, rest)) = segments.find(|(_, segment, _)| is_choice(segment)) else {
         return Vec::new();
     };
     let list = value.pointer(head).and_then(Value::as_array);
     let elements = list.into_iter().flatten();
-    elements.flat_map(|element| below(element, rest)).collect()
+    elements
+        .filter(|element| segment == "*" || selects(segment, element))
+        .flat_map(|element| below(element, rest))
+        .collect()
+}
+
+/// Returns whether `[type=User]` stands for an element: one whose `type` is `User`.
+fn selects(segment: &str, element: &Value) -> bool {
+    let told = segment
+        .strip_prefix('[')
+        .and_then(|one| one.strip_suffix(']'));
+    let told = told.and_then(|one| one.split_once('='));
+    told.is_some_and(|(key, word)| element.get(key).and_then(Value::as_str) == Some(word))
 }

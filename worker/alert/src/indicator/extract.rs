@@ -157,6 +157,10 @@ impl Found {
         if self.values.len() >= MAX_VALUES {
             return;
         }
+        // `0.0.0.0/0` is everybody, and `0.0.0.0` every address of a machine.
+        if kind == IndicatorKind::Ip && text.parse().is_ok_and(|ip: IpAddr| ip.is_unspecified()) {
+            return;
+        }
         if let Some(indicator) = Indicator::parse(kind, text, Role::Related) {
             let value = (kind, indicator.value);
             if self.seen.insert(value.clone()) {

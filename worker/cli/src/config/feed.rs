@@ -236,7 +236,7 @@ mod tests {
         defender defender/00000000-0000-4000-8000-0000000000aa/da1: Suspicious sign-in (medium)
         related ip 198.51.100.11; related principal dana@corp.example; target instance lap-11.corp.example; trait InitialAccess; T1078; 2026-11-26T22:00:00+00:00
         okta okta/-/okta-1: user.mfa.factor.deactivate (medium), succeeded
-        actor ip 198.51.100.12; related principal dana@corp.example; actor principal helpdesk@corp.example; user_agent curl/8.5; country Germany; asn 64500; organisation Example Net; 2026-11-26T22:00:00+00:00
+        actor ip 198.51.100.12; target principal dana@corp.example; actor principal helpdesk@corp.example; user_agent curl/8.5; country Germany; asn 64500; organisation Example Net; 2026-11-26T22:00:00+00:00
         "#);
     }
 }

@@ -7,16 +7,25 @@ use super::{AdmissionPolicy, SetAside};
 
 /// Why it is not triaged, where it is not.
 ///
-/// Whoever breaks in may mute: a threat of high or critical severity that its feed only mutes or suppresses is triaged.
+/// Whoever breaks in may mute: a threat of high or critical severity that its feed only mutes, suppresses or archives, as a
+/// suppression rule of GuardDuty does, is triaged.
 pub(super) fn why(alert: &Alert, policy: &AdmissionPolicy) -> Option<SetAside> {
     let is_urgent_threat = alert.class == Class::Threat && alert.severity.is_urgent();
-    by_state(&alert.state)
-        .filter(|why| !(is_urgent_threat && *why == SetAside::Suppressed))
+    states(&alert.state)
+        .find(|why| !(is_urgent_threat && MUTED.contains(why)))
         .or_else(|| by_class(alert, policy))
 }
 
+/// What anybody who may write rules at the feed can do to alerts to come.
+const MUTED: [SetAside; 2] = [SetAside::Archived, SetAside::Suppressed];
+
 /// What its feed has done with it, where it has.
 pub(super) fn by_state(state: &FeedState) -> Option<SetAside> {
+    states(state).next()
+}
+
+/// Returns all that its feed has done with it.
+fn states(state: &FeedState) -> impl Iterator<Item = SetAside> {
     [
         (state.passed, SetAside::Passed),
         (state.archived, SetAside::Archived),
@@ -25,7 +34,7 @@ pub(super) fn by_state(state: &FeedState) -> Option<SetAside> {
         (state.suppressed, SetAside::Suppressed),
     ]
     .into_iter()
-    .find_map(|(is, why)| is.then_some(why))
+    .filter_map(|(is, why)| is.then_some(why))
 }
 
 fn by_class(alert: &Alert, policy: &AdmissionPolicy) -> Option<SetAside> {

@@ -184,16 +184,16 @@ fn a23_forged_time_that_has_not_come_silences_nothing() {
 
 #[test]
 fn a_state_at_the_feed_is_noted_and_its_end_is_news() {
-    let archived = |alert: &mut Alert| {
-        alert.state.archived = true;
+    let inactive = |alert: &mut Alert| {
+        alert.state.inactive = true;
         alert.severity = Severity::Critical;
     };
     let mut known = concluded(&alert());
     assert_eq!(
-        again(&known, archived),
-        sighting(Seen::AtFeed(SetAside::Archived))
+        again(&known, inactive),
+        sighting(Seen::AtFeed(SetAside::Inactive))
     );
-    known.state.archived = true;
+    known.state.inactive = true;
     assert_eq!(again(&known, |_| {}), revision(Change::State));
 }
 
@@ -209,6 +209,14 @@ fn urgent_threat_muted_after_its_triage_is_noted() {
     assert_eq!(
         again(&known, muted),
         sighting(Seen::AtFeed(SetAside::Suppressed))
+    );
+    let archived = |alert: &mut Alert| {
+        alert.severity = Severity::High;
+        alert.state.archived = true;
+    };
+    assert_eq!(
+        again(&known, archived),
+        sighting(Seen::AtFeed(SetAside::Archived))
     );
     let muted_and_elsewhere = |alert: &mut Alert| {
         muted(alert);
@@ -309,6 +317,12 @@ fn states_and_classes_are_set_aside() {
         first(of_high_severity, Ground::default(), &policy)
     };
     assert_eq!(urgent(|alert| alert.state.suppressed = true), "new");
+    assert_eq!(urgent(|alert| alert.state.archived = true), "new");
+    let archived_and_resolved = |alert: &mut Alert| {
+        alert.state.archived = true;
+        alert.state.resolved = true;
+    };
+    assert_eq!(urgent(archived_and_resolved), "set_aside resolved");
     assert_eq!(
         urgent(|alert| alert.state.passed = true),
         "set_aside passed"

@@ -22,6 +22,7 @@ const LABELS: &[(DetailKind, &str, &str)] = &[
     (DetailKind::Session, "Session of", "セッションの利用者"),
     (DetailKind::Group, "Group", "グループ"),
     (DetailKind::Permission, "Permission", "権限"),
+    (DetailKind::Grantee, "Granted to", "付与先"),
     (DetailKind::Application, "Application", "アプリケーション"),
     (DetailKind::Operation, "Operation", "操作"),
     (DetailKind::ErrorCode, "Error code", "エラーコード"),

@@ -49,6 +49,7 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("access_key", "id of the access key that was used"),
     ("target", "what it was done to (an instance)"),
     ("target_ip", "address of what it was done to"),
+    ("target_user", "who it was done to"),
     ("remote_ip", "address of the far end"),
     ("domain", "name of the far end"),
     ("url", "URL of the far end"),

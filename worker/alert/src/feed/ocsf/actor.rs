@@ -165,19 +165,17 @@ pub(super) fn subject(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// Reads `user` of an evidence, whose part is not told: where the evidence of a threat names no other actor, it acted.
+/// Reads `user` of an evidence: the user that a threat was aimed at. Who acted is the evidence's `actor`.
+///
+/// <https://schema.ocsf.io/1.6.0/objects/evidences>
 pub(super) fn mentioned(draft: &mut Draft, evidence: Node<'_>) {
     let user = evidence.at("user");
-    let is_alone =
-        !evidence.path("actor/user").exists() && !evidence.path("actor/session").exists();
-    if draft.class == Class::Threat && is_alone && user.exists() {
-        let record = CallRecord {
-            principals: named(draft, evidence),
-            ..CallRecord::default()
-        };
-        draft.add_call(&record);
-    } else if let Some(name) = name(user) {
-        draft.add_text(IndicatorKind::Principal, Role::Related, name);
+    let role = match draft.class {
+        Class::Threat => Role::Target,
+        _ => Role::Related,
+    };
+    if let Some(name) = name(user) {
+        draft.add_text(IndicatorKind::Principal, role, name);
     }
     draft.add(IndicatorKind::Email, Role::Related, user.at("email_addr"));
     draft.add(IndicatorKind::Principal, Role::Related, user.at("uid"));

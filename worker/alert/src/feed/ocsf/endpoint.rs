@@ -1,8 +1,10 @@
 //! Ends of a connection: who opened it, to where, and what is told about both.
 
+use std::net::IpAddr;
+
 use super::super::{Draft, Node};
-use super::each;
-use crate::{DetailKind, Indicator, IndicatorKind, Role};
+use super::{class, each};
+use crate::{DetailKind, Indicator, IndicatorKind, Role, is_public};
 
 /// What is told about an end.
 const DETAILS: [(&str, DetailKind); 7] = [
@@ -18,6 +20,9 @@ const DETAILS: [(&str, DetailKind); 7] = [
 /// Where an end has the addresses behind it, as those who passed a connection on wrote them: who really came, or where it
 /// really went.
 const BETWEEN: &str = "intermediate_ips";
+
+/// The class of events about questions to name servers.
+const DNS_ACTIVITY: u64 = 4003;
 
 /// The part of a host's name. The host chooses it: beside its address it says nothing of who that is.
 pub(super) fn host_role(role: Role, has_address: bool) -> Role {
@@ -36,6 +41,9 @@ pub(super) struct Ends {
 pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: Role) -> Ends {
     let direction = direction(evidence);
     let (source, destination) = match direction.as_deref() {
+        // Whoever asks a name server gets the answer from there: the far end is what was asked for.
+        _ if is_question(evidence) && is_ours(evidence.at("src_endpoint")) => (own, Role::Related),
+        _ if is_question(evidence) => (Role::Actor, Role::Related),
         Some("INBOUND") => (Role::Actor, own),
         Some("OUTBOUND") => (own, Role::Remote),
         _ => (Role::Actor, Role::Remote),
@@ -48,7 +56,8 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own:
     };
     let (from, to) = (evidence.at("src_endpoint"), evidence.at("dst_endpoint"));
     let (source, destination) = (part(from, source), part(to, destination));
-    let (from_port, to_port) = match has_ends && destination == Role::Remote {
+    let goes_out = destination == Role::Remote || is_question(evidence);
+    let (from_port, to_port) = match has_ends && goes_out {
         true => (DetailKind::LocalPort, DetailKind::RemotePort),
         false => (DetailKind::RemotePort, DetailKind::LocalPort),
     };
@@ -151,6 +160,23 @@ fn is_device(endpoint: Node<'_>, device: Node<'_>) -> bool {
         .any(|key| same(key) == Some(true));
     let by_name = || same("hostname").filter(|_| endpoint.at("ip").str().is_none());
     is_known || same("ip").or_else(by_name).unwrap_or_default()
+}
+
+/// The port of name servers.
+const NAME_SERVER: u64 = 53;
+
+/// Returns whether an evidence tells of a question to a name server.
+pub(super) fn is_question(evidence: Node<'_>) -> bool {
+    let port = evidence.path("dst_endpoint/port").count();
+    let is_asked = class::uid(evidence) == Some(DNS_ACTIVITY) || port == Some(NAME_SERVER);
+    is_asked && evidence.path("query/hostname").exists()
+}
+
+/// Returns whether an end is a machine of ours: an instance, or one with a private address.
+pub(super) fn is_ours(endpoint: Node<'_>) -> bool {
+    let address = endpoint.at("ip").str();
+    let address = address.and_then(|text| text.trim().parse::<IpAddr>().ok());
+    endpoint.at("instance_uid").exists() || address.is_some_and(|address| !is_public(address))
 }
 
 /// Which way a connection was opened, as seen from what is ours, in GuardDuty's words: by its number, else by its word, which

@@ -82,9 +82,12 @@ fn way(draft: &Draft, node: Node<'_>) -> Option<Direction> {
         let role = one.path("data/resource_role");
         Direction::of_resource(role.str()?)
     });
+    let asked = evidences(node)
+        .filter(|one| endpoint::is_question(*one) && endpoint::is_ours(one.at("src_endpoint")));
     connections
         .max()
         .or_else(|| roles.max())
+        .or_else(|| asked.map(|_| Direction::Outbound).next())
         .or_else(|| resource::direction(node))
         .filter(|_| draft.class == Class::Threat)
 }
@@ -107,6 +110,14 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: R
     for (path, kind) in INDICATORS {
         for value in each(evidence, path) {
             draft.add(kind, Role::Related, value);
+        }
+    }
+    if endpoint::is_question(evidence) {
+        for answer in each(evidence, "answers/rdata")
+            .into_iter()
+            .filter_map(Node::str)
+        {
+            draft.add_text(IndicatorKind::Ip, Role::Remote, answer);
         }
     }
     for (path, role) in MAIL {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::{Draft, Node};
 use super::endpoint::host_role;
 use crate::caller::CallRecord;
-use crate::{Class, DetailKind, Direction, IndicatorKind, Role, short_name};
+use crate::{DetailKind, Direction, IndicatorKind, Role, short_name};
 
 /// Parts of a resource by `role_id`: <https://schema.ocsf.io/1.6.0/objects/resource_details>.
 const ROLES: [(u64, &str, Role); 4] = [
@@ -164,6 +164,8 @@ fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role
         draft.add_detail_text(*detail, short_name(&id), Some(&id));
     }
     addresses(draft, resource, role);
+    let last = short_name(name.unwrap_or(&id));
+    let name = Some(last).filter(|last| *last != id && !last.is_empty());
     draft.add_resource(kind, &id, name, tags(resource));
 }
 
@@ -205,9 +207,9 @@ fn addresses(draft: &mut Draft, resource: Node<'_>, role: Role) {
 
 /// Whose credentials were used is who acted, unless the key is what was looked at.
 fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str, told: Option<Role>) {
-    let role = told.unwrap_or(match draft.class {
-        Class::Threat => Role::Actor,
-        _ => Role::Target,
+    let role = told.unwrap_or(match draft.credentials_acted() {
+        true => Role::Actor,
+        false => Role::Target,
     });
     let data = resource.at("data");
     let key = data.at("access_key_id").str().unwrap_or(id);

@@ -45,9 +45,15 @@ pub(super) fn read(draft: &mut Draft, access: Node<'_>) {
     );
     let email = access.at("principalEmail");
     let mut principals = Vec::new();
-    principals.extend(draft.add(IndicatorKind::Principal, Role::Actor, email));
-    principals.extend(draft.add(IndicatorKind::Principal, Role::Actor, access.at("userName")));
-    principals.extend(subject(draft, access, email.str()));
+    if is_notice(access) {
+        for name in NAMES.map(|key| access.at(key)) {
+            member(draft, Role::Target, name);
+        }
+    } else {
+        principals.extend(draft.add(IndicatorKind::Principal, Role::Actor, email));
+        principals.extend(draft.add(IndicatorKind::Principal, Role::Actor, access.at("userName")));
+        principals.extend(subject(draft, access, email.str()));
+    }
     principals.extend(chain(
         draft,
         access.at("serviceAccountDelegationInfo"),
@@ -65,6 +71,23 @@ pub(super) fn read(draft: &mut Draft, access: Node<'_>) {
     }
     operation(draft, access);
     status(draft, access.at("status"));
+}
+
+/// Where a record names an account.
+const NAMES: [&str; 3] = ["principalEmail", "userName", "principalSubject"];
+
+/// How the events begin by which Google tells what happened to an account.
+///
+/// <https://developers.google.com/workspace/admin/reports/v1/appendix/activity/login>
+const NOTICES: [&str; 3] = ["accountDisabled", "suspicious", "govAttackWarning"];
+
+/// Returns whether a record tells what Google saw happen to an account: whom it names did not call.
+pub(super) fn is_notice(record: Node<'_>) -> bool {
+    let method = record.at("methodName").str().unwrap_or_default();
+    let name = method.rsplit('.').next().unwrap_or(method);
+    let is_login =
+        record.at("serviceName").is("login.googleapis.com") || method.starts_with("google.login.");
+    is_login && NOTICES.iter().any(|head| name.starts_with(head))
 }
 
 /// The subject says the email again, `user:…`, or names who is behind it, for Kubernetes and federation.
@@ -169,11 +192,15 @@ fn key(draft: &mut Draft, name: Node<'_>) -> Option<String> {
     draft.add_made_of(IndicatorKind::AccessKey, Role::Actor, id, name)
 }
 
-/// The call that a record names.
+/// Adds the call that a record names; what Google saw is none.
 pub(super) fn operation(draft: &mut Draft, node: Node<'_>) {
     let Some(method) = node.at("methodName").str() else {
         return;
     };
+    if is_notice(node) {
+        draft.add_detail_text(DetailKind::Trait, &format!("Google saw: {method}"), None);
+        return;
+    }
     let written = match node.at("serviceName").str() {
         Some(service) => format!("{service} {method}"),
         None => method.to_owned(),

@@ -1,7 +1,7 @@
 //! What an SCC finding names beside who acted: processes, files, containers, databases, policies.
 
 use super::super::{Draft, Node};
-use super::fields::{each, filled, member};
+use super::fields::{canonical_member, each, filled, member};
 use super::place::is_other_account;
 use super::resource_name::ResourceName;
 use crate::caller::CallRecord;
@@ -164,7 +164,9 @@ fn database(draft: &mut Draft, database: Node<'_>) {
     });
     // Who was given rights has them from now on, whoever gave them.
     for grantee in database.at("grantees").items() {
-        draft.add(IndicatorKind::Principal, Role::Actor, grantee);
+        for name in draft.add(IndicatorKind::Principal, Role::Actor, grantee) {
+            draft.add_detail_text(DetailKind::Grantee, &name, None);
+        }
     }
     query(draft, database.at("query"));
 }
@@ -248,6 +250,9 @@ pub(super) fn iam_binding(draft: &mut Draft, binding: Node<'_>) {
         false => grantee_role(draft, binding.at("member")),
     };
     let who = member(draft, part, binding.at("member"));
+    if let (Role::Actor, Some(name)) = (part, canonical_member(binding.at("member"))) {
+        draft.add_detail_text(DetailKind::Grantee, &name, None);
+    }
     let Some(role) = binding.at("role").str() else {
         return;
     };

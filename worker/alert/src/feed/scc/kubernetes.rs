@@ -66,7 +66,11 @@ fn read_binding(draft: &mut Draft, binding: Node<'_>) {
     for subject in binding.at("subjects").items() {
         let name = subject.at("name");
         let part = grantee_role(draft, name);
-        draft.add(IndicatorKind::Principal, part, name);
+        for name in draft.add(IndicatorKind::Principal, part, name) {
+            if part == Role::Actor {
+                draft.add_detail_text(DetailKind::Grantee, &name, None);
+            }
+        }
         permission(draft, role, name.str());
         if subject.at("kind").is("GROUP") {
             draft.add_detail(DetailKind::Group, name);

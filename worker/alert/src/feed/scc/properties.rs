@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::super::node::folded;
 use super::super::{Draft, Node};
-use super::access::{delegation, job_state, operation, status};
+use super::access::{delegation, is_notice, job_state, operation, status};
 use super::connection::{address, read_flow};
 use super::entities::{argument, data_end, iam_binding, other_account, query};
 use super::fields::Reading::{self, Detail, Labelled, Member, Record, Resource, Text, Value};
@@ -189,12 +189,16 @@ static BY_NAME: LazyLock<HashMap<String, &Reading>> = LazyLock::new(|| {
 const CALLERS: [&str; 3] = ["principalEmail", "principalSubject", "userEmail"];
 const CALLED_FROM: [&str; 2] = ["callerIp", "sourceIp"];
 
+/// What is made of these names where Google tells what happened to an account.
+const HAPPENED_TO: Reading = Member(Role::Target);
+
 /// Adds who acted by one record.
 fn add_callers(draft: &mut Draft, record: Node<'_>) {
     let at = |key: &str| record.at(key).items();
     let record = CallRecord {
         principals: CALLERS
             .into_iter()
+            .filter(|_| !is_notice(record))
             .flat_map(at)
             .filter_map(canonical_member)
             .collect(),
@@ -209,6 +213,7 @@ fn add_callers(draft: &mut Draft, record: Node<'_>) {
 }
 
 fn walk(draft: &mut Draft, node: Node<'_>, depth: usize) {
+    let is_notice = is_notice(node);
     if node.is_object() {
         add_callers(draft, node);
     }
@@ -219,7 +224,13 @@ fn walk(draft: &mut Draft, node: Node<'_>, depth: usize) {
             "commandline" | "processarguments" | "programarguments" => command(draft, child),
             _ => {}
         }
-        let known = BY_NAME.get(&name);
+        let known = match CALLERS
+            .iter()
+            .any(|caller| is_notice && folded(caller) == name)
+        {
+            true => Some(&&HAPPENED_TO),
+            false => BY_NAME.get(&name),
+        };
         for item in child.items() {
             if let Some(reading) = known {
                 reading.read(draft, item);

@@ -16,6 +16,12 @@ const CHECKS: [&str; 4] = [
     "CheckId",
 ];
 
+/// What Trivy writes before the id of what it found.
+const TRIVY: &str = "Trivy/";
+
+/// What the types of checks have before their path: `Software and …`, `Software & …`.
+const LOOKED: &str = " Configuration Checks/";
+
 /// Where findings of one standard name it.
 const STANDARDS: [&str; 2] = ["StandardsArn", "StandardsGuideArn"];
 
@@ -58,6 +64,17 @@ pub(super) fn kind(
 /// Adds the control with its standards and with the requirements that it stands for.
 pub(super) fn add_control(draft: &mut Draft, node: Node<'_>) {
     let Some(control) = control(node) else {
+        // The last part of a type is what was looked for, the others only say that somebody looked.
+        let path = draft
+            .kind
+            .split_once(LOOKED)
+            .filter(|_| draft.class == Class::Posture);
+        if let Some(check) = path
+            .and_then(|(_, path)| path.rsplit('/').next())
+            .map(str::to_owned)
+        {
+            draft.add_detail_text(DetailKind::Control, &check, None);
+        }
         return;
     };
     let compliance = node.at("Compliance");
@@ -102,6 +119,10 @@ fn control(node: Node<'_>) -> Option<String> {
 /// The check that generated a finding, unless that only repeats the product's name.
 fn generator(node: Node<'_>, product: &str) -> Option<String> {
     let name = check_name(&node.at("GeneratorId").text()?)?;
+    let name = match name.strip_prefix(TRIVY) {
+        Some(check) => check.to_owned(),
+        None => name,
+    };
     let own = letters(&name);
     let bare = own.trim_start_matches("aws").trim_start_matches("amazon");
     let product = letters(product);
@@ -120,8 +141,10 @@ fn title_control(node: Node<'_>) -> Option<String> {
     check_name(id).filter(|id| id.contains(|one: char| one.is_ascii_digit()))
 }
 
+/// Returns the vulnerability that a finding lists; Trivy writes it among the details of the resource.
 fn vulnerability(node: Node<'_>) -> Option<String> {
     let ids = node.each("Vulnerabilities/Id").into_iter();
+    let ids = ids.chain(node.each("Resources/Details/Other/CVE ID"));
     let mut ids = ids.filter_map(Node::str).filter_map(told);
     ids.next().map(str::to_owned)
 }

@@ -104,11 +104,10 @@ fn add_end(draft: &mut Draft, end: &End<'_>, role: Role, port: DetailKind) {
         draft.add(*kind, role, *node);
     }
     if let Some(domain) = end.domain {
-        // A host chooses its name: beside its address it says nothing of who that is.
-        let role = if end.addresses.is_empty() {
-            role
-        } else {
-            Role::Related
+        // Whoever comes chooses the name: beside the address it says nothing of who that is. Where one goes it was asked for.
+        let role = match role {
+            Role::Actor if !end.addresses.is_empty() => Role::Related,
+            role => role,
         };
         draft.add_text(IndicatorKind::Domain, role, domain);
     }

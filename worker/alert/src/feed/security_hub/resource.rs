@@ -8,7 +8,7 @@ use super::super::resource_kind::resource_kind;
 use super::super::{Draft, Node};
 use super::place;
 use crate::caller::CallRecord;
-use crate::{Class, DetailKind, IndicatorKind, Provider, Role, short_name};
+use crate::{DetailKind, IndicatorKind, Provider, Role, short_name};
 
 /// Most members of a free map that are told.
 const MAX_MEMBERS: usize = 24;
@@ -104,7 +104,9 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
     let name = match kind {
         "AwsEcrContainerImage" => image_name(id),
         "AwsS3Object" => object(draft, id),
-        "Container" => resource.path("Details/Container/Name").text(),
+        "Container" => ["Name", "ImageName"]
+            .iter()
+            .find_map(|key| resource.path("Details/Container").at(key).text()),
         _ => None,
     };
     let name = name.as_deref().unwrap_or(last);
@@ -146,7 +148,7 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str) {
         .into_iter();
     let name = names.find(|name| name.exists());
     let (user, word) = (details.at("PrincipalId"), details.at("PrincipalType"));
-    if draft.class == Class::Threat || resource.at("ResourceRole").is("Actor") {
+    if draft.credentials_acted() || resource.at("ResourceRole").is("Actor") {
         let told = resource.at("Id");
         let access_key = draft.add_made_of(IndicatorKind::AccessKey, Role::Actor, id, told);
         let account = details.at("AccountId").str();

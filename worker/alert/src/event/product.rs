@@ -1,0 +1,114 @@
+//! What people call the product that made a finding.
+
+use serde_json::Value;
+
+use super::entity::short;
+use crate::Alert;
+use crate::feed::told;
+
+/// Products whose names are not their words with capitals.
+const PRODUCTS: [(&str, &str); 6] = [
+    ("guardduty", "GuardDuty"),
+    ("scc", "Security Command Center"),
+    ("securityhub", "Security Hub"),
+    ("aws_security_hub", "Security Hub"),
+    ("crowdstrike", "CrowdStrike"),
+    ("sentinelone", "SentinelOne"),
+];
+/// Words of products that are written in capitals.
+const ACRONYMS: [&str; 8] = ["aws", "gcp", "edr", "xdr", "ndr", "ids", "waf", "siem"];
+/// Names that are those of the products that made the findings of our own feeds, without spaces.
+const RESERVED: [&str; 2] = ["guardduty", "securitycommandcenter"];
+/// What Security Hub calls the product of an account that gave it no name.
+const UNNAMED: &str = "Default";
+/// Digits of the id of an account.
+const ACCOUNT_DIGITS: usize = 12;
+
+/// Returns the name that is known, else the one that the finding tells, else the words of the key.
+pub(super) fn name(alert: &Alert) -> String {
+    let word = alert.key.product.as_str();
+    let known = PRODUCTS.iter().find(|(product, _)| *product == word);
+    known
+        .map(|(_, name)| (*name).to_owned())
+        .or_else(|| told_name(alert))
+        .unwrap_or_else(|| by_words(word))
+}
+
+/// Returns the name that the finding gives its product; none where somebody else's name would be taken for it.
+fn told_name(alert: &Alert) -> Option<String> {
+    let paths: &[&str] = match alert.feed.as_str() {
+        "ocsf" => &["/metadata/product/name"],
+        "security_hub" => &["/ProductName", "/CompanyName"],
+        _ => return None,
+    };
+    let raw = alert.raw.value();
+    let mut names = paths
+        .iter()
+        .filter_map(|path| raw.pointer(path).and_then(Value::as_str).and_then(told))
+        .filter(|name| !name.eq_ignore_ascii_case(UNNAMED));
+    let name = names.next()?;
+    (!is_reserved(name)).then(|| short(name))
+}
+
+/// Returns whether a name has that of a product of our own feeds in it.
+fn is_reserved(name: &str) -> bool {
+    let letters = name.chars().filter(|one| one.is_alphanumeric());
+    let letters: String = letters.flat_map(char::to_lowercase).collect();
+    RESERVED.iter().any(|word| letters.contains(word))
+}
+
+/// Returns the words of a key without the account and the company before the product's own name.
+fn by_words(word: &str) -> String {
+    let mut words: Vec<&str> = word.split('_').collect();
+    // A product of an account that calls itself by a name of ours is told with its account.
+    let is_reserved = is_reserved(word);
+    if let [first, _, ..] = words.as_slice()
+        && !is_reserved
+        && first.len() == ACCOUNT_DIGITS
+        && first.bytes().all(|one| one.is_ascii_digit())
+    {
+        words.remove(0);
+    }
+    // `wiz_inc_wiz_security` begins with the company, whose name the product has too.
+    let again = words
+        .iter()
+        .skip(1)
+        .position(|one| Some(one) == words.first());
+    if let Some(at) = again {
+        words.drain(..=at);
+    }
+    let words = words.into_iter().map(capitalised);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn capitalised(word: &str) -> String {
+    if ACRONYMS.contains(&word) {
+        return word.to_uppercase();
+    }
+    if let Some((_, name)) = PRODUCTS.iter().find(|(product, _)| *product == word) {
+        return (*name).to_owned();
+    }
+    let mut chars = word.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_words;
+
+    #[test]
+    fn words_of_a_key_lose_account_and_company() {
+        for (word, name) in [
+            ("wiz_inc_wiz_security", "Wiz Security"),
+            ("crowdstrike_crowdstrike_falcon", "CrowdStrike Falcon"),
+            ("aquasecurity_aquasecurity", "Aquasecurity"),
+            ("111122223333_default", "Default"),
+            ("111122223333", "111122223333"),
+            ("example_ndr", "Example NDR"),
+        ] {
+            assert_eq!(by_words(word), name);
+        }
+    }
+}
