@@ -65,13 +65,22 @@ fn when_sightings_were_is_noted_where_nothing_cleared_them() {
         let found = noted(&began, &same(), Some(&known));
         assert_eq!(found, from, "it may have begun before the record");
     }
-    known.cleared_until = None;
-    let times = SightingTimes::of(&later, &same(), Some(&known));
-    assert_eq!(times.uncleared, None);
-    assert_eq!(times.events_until, Some(last + second), "though cleared");
     known.verdict = None;
     Arc::make_mut(&mut known.alert).times = Times::default();
     assert_eq!(noted(&later, &same(), Some(&known)), None, "nobody knows");
+}
+
+#[test]
+fn last_event_of_a_sighting_is_noted_though_its_case_was_cleared() {
+    let mut known = concluded(&alert());
+    known.verdict = Some(Verdict::FalsePositive);
+    let (_, last) = known.alert.times.window().unwrap();
+    let mut later = alert();
+    later.times.last_seen = Some(last + Duration::seconds(1));
+    let same = sighting(Seen::Same);
+    let times = SightingTimes::of(&arrival(later), &same, Some(&known));
+    assert_eq!(times.uncleared, None);
+    assert_eq!(times.events_until, Some(last + Duration::seconds(1)));
 }
 
 #[test]
