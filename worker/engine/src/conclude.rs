@@ -104,6 +104,7 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         actions: actions(state, &ledger, &opened, &draft, ruling.verdict),
         exonerations: cited(&ledger, state),
         ledger: ledger.rows(),
+        awaits_lookup: ledger.is_covered() && ledger.not_looked_up(state).is_some(),
         techniques: techniques(&opened, &draft),
         overridden: ruling.overridden,
         manipulation,

@@ -277,6 +277,9 @@ pub struct Conclusion {
     /// The subjects of the alert, and by which record each is covered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledger: Vec<LedgerRow>,
+    /// Whether records cover all of it, and only a look-up that is not whole keeps it from being cleared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaits_lookup: bool,
     /// ATT&CK techniques.
     pub techniques: Vec<Technique>,
     /// Rules that overrode the analyst.

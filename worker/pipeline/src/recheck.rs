@@ -143,17 +143,11 @@ impl Triage {
     }
 }
 
-/// Whether records cover every subject that must be covered, and the case is open all the same.
+/// Whether records cover the case, and a look-up that was not whole keeps it open.
 fn is_held_up(conclusion: &Conclusion) -> bool {
-    let mut required = conclusion
-        .ledger
-        .iter()
-        .filter(|row| row.required)
-        .peekable();
     conclusion.verdict == Verdict::Inconclusive
         && !conclusion.manipulation
-        && required.peek().is_some()
-        && required.all(|row| row.covered_by.is_some())
+        && conclusion.awaits_lookup
 }
 
 /// The time, unless it is too long after the last event.
