@@ -18,10 +18,11 @@ pub enum Reach {
 }
 
 /// How much a value in a result may be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// Anybody may have written it, the attacker too.
+    #[default]
     External,
     /// The cloud platform wrote it.
     Platform,

@@ -32,8 +32,10 @@ pub struct LedgerRow {
     /// What part it plays.
     pub role: Role,
     /// Where it stands: evidence and JSON pointer, such as `E0:/indicators/2`.
+    #[serde(default)]
     pub place: String,
     /// Who wrote it there.
+    #[serde(default)]
     pub trust: Trust,
     /// Whether a benign verdict requires it to be covered.
     pub required: bool,

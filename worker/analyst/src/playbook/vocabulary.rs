@@ -131,14 +131,23 @@ fn indicators(
             .is_none_or(|words| words.iter().any(|word| Some(word.as_str()) == value))
     };
     with_facts(state, |facts| {
-        let all = facts.fields.get("indicators").and_then(Json::as_array);
-        let list = all
+        let all = |name: &str| facts.fields.get(name).and_then(Json::as_array);
+        let text =
+            |one: &'_ Json, name: &str| one.get(name).and_then(Json::as_str).map(str::to_owned);
+        // Who was given a right must be covered as whoever acts, and did not act.
+        let granted = all("details").into_iter().flatten();
+        let granted = granted.filter(|one| text(one, "type").as_deref() == Some("grantee"));
+        let granted: Vec<String> = granted.filter_map(|one| text(one, "value")).collect();
+        let role = |one: &Json| match text(one, "value") {
+            Some(value) if granted.contains(&value) => Some("related".to_owned()),
+            _ => text(one, "role"),
+        };
+        let list = all("indicators")
             .into_iter()
             .flatten()
             .enumerate()
             .filter(|(_, one)| {
-                wanted(&types, one.get("type").and_then(Json::as_str))
-                    && wanted(&roles, one.get("role").and_then(Json::as_str))
+                wanted(&types, text(one, "type").as_deref()) && wanted(&roles, role(one).as_deref())
             })
             .take(MAX_ENTRIES)
             .map(|(index, one)| {

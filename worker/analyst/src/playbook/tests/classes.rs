@@ -181,14 +181,14 @@ fn approved_exception_clears_a_finding_of_each_class() {
 #[test]
 fn check_that_was_not_evaluated_does_not_fail() {
     for (status, told) in [
-        ("compliance: NOT_AVAILABLE", "was not evaluated"),
-        ("compliance: WARNING", "needs a look by hand"),
+        ("NOT_AVAILABLE", "was not evaluated"),
+        ("Warning", "needs a look by hand"),
     ] {
         let alert = found(
             Class::Posture,
             "EC2.3",
             "Attached volumes should be encrypted",
-            &[(DetailKind::Trait, status, None)],
+            &[(DetailKind::CheckResult, status, None)],
         );
         let ran = World::with(&DEFAULT, quiet).run(alert);
         assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{status}");
