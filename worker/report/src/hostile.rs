@@ -13,7 +13,7 @@ use crate::{Language, fixture, markdown, markdown_in, text};
 /// Longest report that any alert can cause, in bytes.
 const LONGEST: usize = 256 * 1024;
 /// Fields that are words, numbers or times of ours, or the catalogue's commands.
-const OURS: [&str; 29] = [
+const OURS: [&str; 30] = [
     "class",
     "logs",
     "last",
@@ -36,6 +36,7 @@ const OURS: [&str; 29] = [
     "stance",
     "id",
     "role",
+    "trust",
     "kind",
     "at",
     "analyst",

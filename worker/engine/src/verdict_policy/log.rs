@@ -181,17 +181,15 @@ fn covers(mut spans: Vec<(DateTime<Utc>, DateTime<Utc>)>, alert: &Alert) -> bool
 }
 
 /// Whether a log that records this subject's calls must hold the alert's own: by a key always, by a principal where the
-/// alert is about a call or does not say what was done.
+/// alert is about a call.
 fn records_call(alert: &Alert, subject: &Subject) -> bool {
-    let has_operation = || {
+    let is_call = || {
+        let action = alert.action.as_deref().unwrap_or_default();
         let mut details = alert.details.iter();
-        details.any(|detail| detail.kind == DetailKind::Operation)
+        action.starts_with("AWS_API_CALL")
+            || details.any(|detail| detail.kind == DetailKind::Operation)
     };
-    let is_call = match alert.action.as_deref() {
-        None => true,
-        Some(action) => action.starts_with("AWS_API_CALL") || has_operation(),
-    };
-    subject.is(IndicatorKind::AccessKey) || is_call
+    subject.is(IndicatorKind::AccessKey) || is_call()
 }
 
 fn holds_call(body: &Value, alert: &Alert) -> bool {

@@ -48,6 +48,17 @@ enum Damage {
     OfOthers,
 }
 
+impl Damage {
+    /// A damage that whole searches show. A log of others is known by the alert's own call, which the log of a caller with a
+    /// key must hold.
+    fn pick(dice: &mut Dice, own: &Act) -> Self {
+        match dice.pick(&DAMAGES) {
+            Self::OfOthers if own.key.is_none() => Self::EndsEarly,
+            damage => damage,
+        }
+    }
+}
+
 const DAMAGES: [Damage; 6] = [
     Damage::EndsEarly,
     Damage::BeginsLate,
@@ -195,7 +206,7 @@ impl Log {
         }
         if self.damage.is_none() && world.goes_wrong("a call in a part of the log that is not read")
         {
-            self.damage = Some(world.dice.pick(&DAMAGES));
+            self.damage = Some(Damage::pick(&mut world.dice, own));
             self.hidden.push(bad);
         }
     }
