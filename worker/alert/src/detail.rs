@@ -49,7 +49,7 @@ detail_kinds! {
     Group = "group",
     /// The permission, role or OAuth scope that was used or granted.
     Permission = "permission",
-    /// Who was given a right.
+    /// Principal that was given a right.
     Grantee = "grantee",
     /// The application or OAuth client.
     Application = "application",
@@ -117,7 +117,7 @@ detail_kinds! {
     LogonType = "logon_type",
     /// Result of a log-on or of multi-factor authentication.
     AuthResult = "auth_result",
-    /// What a check came to that neither passed nor failed: `WARNING`, `MANUAL`, `NOT_AVAILABLE`.
+    /// Result of a check that neither passed nor failed: `WARNING`, `MANUAL`, `NOT_AVAILABLE`.
     CheckResult = "check_result",
     /// Number of events of the kind that the alert counts: requests, attempts, files, queries.
     EventCount = "event_count",

@@ -9,6 +9,7 @@
 
 mod feeds;
 mod logs;
+mod registers;
 mod world;
 
 use std::collections::BTreeMap;

@@ -24,7 +24,7 @@ const NOUNS: [(&str, &str); 16] = [
     ("account", "account"),
 ];
 
-/// What the types of checks have before their path that are categories of ASFF: `Software and …`, `Software & …`.
+/// Beginnings of the types of checks that are categories of ASFF: `Software and …`, `Software & …`.
 const CHECKS: &str = " Configuration Checks/";
 
 /// `S3 bucket pay fails control S3.8: "Buckets should block public access".`

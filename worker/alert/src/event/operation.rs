@@ -6,7 +6,7 @@ use crate::{Alert, DetailKind, Provider};
 /// The operations that have words of their own.
 const OPERATIONS: &str = include_str!("operations.tsv");
 
-/// What an operation did where the vendor's type or title tells which way it went.
+/// Operations whose direction the vendor's type or title tells, each with its words.
 const DIRECTIONS: &str = include_str!("directions.tsv");
 
 /// What an operation does, as a verb with its object.

@@ -1,4 +1,4 @@
-//! What people call the product that made a finding.
+//! The name by which people know the product that made a finding.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ const PRODUCTS: [(&str, &str); 6] = [
 const ACRONYMS: [&str; 8] = ["aws", "gcp", "edr", "xdr", "ndr", "ids", "waf", "siem"];
 /// Names that are those of the products that made the findings of our own feeds, without spaces.
 const RESERVED: [&str; 2] = ["guardduty", "securitycommandcenter"];
-/// What Security Hub calls the product of an account that gave it no name.
+/// The name that Security Hub gives to the product of an account that gave it none.
 const UNNAMED: &str = "Default";
 /// Digits of the id of an account.
 const ACCOUNT_DIGITS: usize = 12;

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_alert::{Alert, DetailKind, IndicatorKind, Provider, Role};
+use nightshift_alert::{Alert, DetailKind, IndicatorKind, PrincipalKind, Provider, Role};
 use serde_json::{Map, Value};
 
 use super::ledger::{Kind, Subject};
@@ -181,7 +181,7 @@ fn covers(mut spans: Vec<(DateTime<Utc>, DateTime<Utc>)>, alert: &Alert) -> bool
 }
 
 /// Whether a log that records this subject's calls must hold the alert's own: by a key always, by a principal where the
-/// alert is about a call.
+/// alert is about a call or the feed tells which kind of identity of the cloud it is.
 fn records_call(alert: &Alert, subject: &Subject) -> bool {
     let is_call = || {
         let action = alert.action.as_deref().unwrap_or_default();
@@ -189,7 +189,11 @@ fn records_call(alert: &Alert, subject: &Subject) -> bool {
         action.starts_with("AWS_API_CALL")
             || details.any(|detail| detail.kind == DetailKind::Operation)
     };
-    subject.is(IndicatorKind::AccessKey) || is_call()
+    let is_identity = || {
+        let mut known = alert.principals.iter();
+        known.any(|one| one.name == subject.value && one.kind != PrincipalKind::Other)
+    };
+    subject.is(IndicatorKind::AccessKey) || is_call() || is_identity()
 }
 
 fn holds_call(body: &Value, alert: &Alert) -> bool {

@@ -10,7 +10,9 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use super::feeds;
-use super::world::{Actor, Dice, World, text};
+use super::feeds::Feed;
+use super::registers::text;
+use super::world::{Actor, Dice, World};
 use crate::{Content, LogFormat, LogSearch, ToolConfig};
 
 /// A call.
@@ -49,11 +51,12 @@ enum Damage {
 }
 
 impl Damage {
-    /// A damage that whole searches show. A log of others is known by the alert's own call, which the log of a caller with a
-    /// key must hold.
-    fn pick(dice: &mut Dice, own: &Act) -> Self {
-        match dice.pick(&DAMAGES) {
-            Self::OfOthers if own.key.is_none() => Self::EndsEarly,
+    /// Picks a damage that searches show. A log of others is known by the alert's own call, which no log must hold of a mere
+    /// name.
+    fn pick(world: &mut World, own: &Act) -> Self {
+        let is_mere_name = own.key.is_none() && world.feed == Feed::Generic;
+        match world.dice.pick(&DAMAGES) {
+            Self::OfOthers if is_mere_name => Self::EndsEarly,
             damage => damage,
         }
     }
@@ -206,7 +209,7 @@ impl Log {
         }
         if self.damage.is_none() && world.goes_wrong("a call in a part of the log that is not read")
         {
-            self.damage = Some(Damage::pick(&mut world.dice, own));
+            self.damage = Some(Damage::pick(world, own));
             self.hidden.push(bad);
         }
     }

@@ -1,21 +1,16 @@
-//! Worlds: who did what from where, what of it was authorised, and what registers say of it.
+//! Worlds: who did what from where, and what of it was authorised.
 //!
 //! Every right thing of a world may go wrong instead. What went wrong is a fault, and benign is wrong then; what was right
 //! and is not recorded as it ought to be is a gap, after which nothing is expected.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::feeds::{self, Feed};
 use super::logs::Log;
-use crate::{
-    AssetLookup, AuthorisedScanners, ChangeLookup, Content, IdentityLookup, SlackMins, ToolConfig,
-    Watchlist, WatchlistFile,
-};
+use super::registers::with;
 
 /// Numbers from a seed.
 #[derive(Debug)]
@@ -39,7 +34,7 @@ impl Dice {
 }
 
 /// A row of a register: cells by column.
-type Row = BTreeMap<&'static str, String>;
+pub(super) type Row = BTreeMap<&'static str, String>;
 
 /// Who acts in a finding.
 #[derive(Debug, Clone, Default)]
@@ -84,8 +79,8 @@ pub(super) struct World {
     /// Resources beside it, of which a feed may have thousands.
     pub(super) many: usize,
     pub(super) message: Value,
-    rows: BTreeMap<&'static str, Vec<Row>>,
-    watched: Vec<String>,
+    pub(super) rows: BTreeMap<&'static str, Vec<Row>>,
+    pub(super) watched: Vec<String>,
     /// Addresses that are allowed to one actor alone.
     pub(super) private: Vec<String>,
     pub(super) log: Option<Log>,
@@ -95,9 +90,9 @@ pub(super) struct World {
     odds: usize,
 }
 
-const OTHER_ACCOUNT: &str = "111122223333";
+pub(super) const OTHER_ACCOUNT: &str = "111122223333";
 /// Types of findings, globs that fit, and whether they are about the address itself.
-const KINDS: [(&str, &str, bool); 5] = [
+pub(super) const KINDS: [(&str, &str, bool); 5] = [
     ("Discovery:IAMUser/AnomalousBehavior", "Discovery:*", false),
     (
         "Persistence:IAMUser/AnomalousBehavior",
@@ -122,27 +117,6 @@ const KINDS: [(&str, &str, bool); 5] = [
 ];
 /// Lengths of findings in minutes.
 const LENGTHS: [i64; 8] = [0, 5, 20, 60, 180, 60 * 30, 60 * 24 * 5, 60 * 24 * 12];
-/// Cells that take from a row that it covers anything.
-const WRONG_CELLS: [(&str, &str); 18] = [
-    ("approved_by", ""),
-    ("approved_by", "-"),
-    ("approved_by", "pending"),
-    ("expected_findings", ""),
-    ("expected_findings", "Stealth:*"),
-    ("valid_until", ""),
-    ("region", "us-east-1"),
-    ("zone", "us-east1-b"),
-    ("cluster", "another"),
-    ("partition", "aws-cn"),
-    ("status", "revoked"),
-    ("status", "pending"),
-    ("status", "expired"),
-    ("status", "draft"),
-    ("status", "on ice"),
-    ("status", "Approved (withdrawn)"),
-    ("kind", "image"),
-    ("kind", "container"),
-];
 /// Most subjects of a finding, but for those of its last actor.
 const MOST_SUBJECTS: usize = 40;
 
@@ -240,143 +214,6 @@ impl World {
             self.faults.push(fault);
         }
         is_wrong
-    }
-
-    /// A row that allows what its subject does.
-    fn right(&mut self, subject: &str) -> Row {
-        let known = KINDS.iter().find(|(kind, ..)| *kind == self.kind);
-        let glob = known.map_or(self.kind, |(_, glob, _)| glob);
-        let types = self.dice.pick(&[
-            self.kind.to_owned(),
-            glob.to_owned(),
-            format!("Stealth:*; {glob}"),
-        ]);
-        // Just as long as it takes, or longer.
-        let days = TimeDelta::days(self.dice.pick(&[0, 60, 90]));
-        let (from, until) = (self.time(self.first - days), self.time(self.last + days));
-        Row::from([
-            ("subject", subject.to_owned()),
-            ("account", self.account.clone()),
-            (
-                "approved_by",
-                self.dice.pick(&["grace", "ciso", "Ana Lopez"]).to_owned(),
-            ),
-            ("expected_findings", types),
-            ("valid_from", from),
-            ("valid_until", until),
-        ])
-    }
-
-    /// A time as people write it.
-    fn time(&mut self, at: DateTime<Utc>) -> String {
-        match self.dice.below(4) {
-            0 => at.format("%Y-%m-%d %H:%M:%S").to_string(),
-            1 => (at + TimeDelta::hours(2))
-                .format("%Y-%m-%dT%H:%M:%S+02:00")
-                .to_string(),
-            _ => at.to_rfc3339(),
-        }
-    }
-
-    /// Keeps a row that is right, now and then as two that adjoin.
-    fn keep(&mut self, register: &'static str, mut row: Row) {
-        if register == "changes" {
-            row.insert(
-                "status",
-                self.dice.pick(&["approved", "Implemented"]).to_owned(),
-            );
-        } else if self.dice.one_in(3) {
-            row.insert("status", "active".to_owned());
-        }
-        if let Some(region) = self.region.filter(|_| self.dice.one_in(6)) {
-            row.insert("region", region.to_owned());
-        }
-        if self.dice.one_in(5) && self.first < self.last {
-            let middle = self.time(self.first + (self.last - self.first) / 2);
-            self.add(register, with(&row, "valid_from", &middle));
-            row.insert("valid_until", middle);
-        }
-        self.add(register, row);
-    }
-
-    fn add(&mut self, register: &'static str, mut row: Row) {
-        let rows = self.rows.entry(register).or_default();
-        if matches!(register, "changes" | "scanners") {
-            row.insert("id", format!("R-{}", rows.len()));
-        }
-        // The order of rows means nothing.
-        let place = self.dice.below(rows.len() + 1);
-        rows.insert(place, row);
-    }
-
-    /// Records something about a subject in this register; or something near to it, that covers nothing, or nothing at all.
-    fn record(&mut self, register: &'static str, row: Row, fault: &'static str) -> bool {
-        let is_wrong = self.goes_wrong(fault);
-        if !is_wrong {
-            self.keep(register, row);
-        } else if !self.dice.one_in(8) {
-            self.near_miss(register, row);
-        }
-        !is_wrong
-    }
-
-    fn near_miss(&mut self, register: &'static str, mut row: Row) {
-        if register == "changes" {
-            row.insert("status", "approved".to_owned());
-        }
-        let (days, minutes) = (TimeDelta::days(30), TimeDelta::minutes(11));
-        let windows = [
-            (self.first - days, self.first - minutes),
-            (self.last + minutes, self.last + days),
-            (self.first - days, self.last - minutes),
-            (self.first + minutes, self.last + days),
-        ];
-        let subject = row["subject"].clone();
-        let is_public = subject
-            .parse::<IpAddr>()
-            .is_ok_and(nightshift_alert::is_public);
-        match self.dice.below(9) {
-            0 | 1 => {
-                let (from, until) = self.dice.pick(&windows);
-                row.insert("valid_from", self.time(from));
-                row.insert("valid_until", self.time(until));
-            }
-            // One that ends in between, and another that begins too late.
-            2 if self.first + minutes * 3 < self.last => {
-                let late = self.time(self.last - minutes);
-                self.add(register, with(&row, "valid_from", &late));
-                row.insert("valid_until", self.time(self.first + minutes));
-            }
-            3 if !is_public => {
-                row.insert("subject", subject.replace(&row["account"], OTHER_ACCOUNT));
-                row.insert("account", OTHER_ACCOUNT.to_owned());
-            }
-            4 => {
-                let other = match subject.parse::<IpAddr>() {
-                    Ok(_) => "192.0.2.254".to_owned(),
-                    Err(_) if subject.contains('@') => format!("x{subject}"),
-                    Err(_) => self
-                        .dice
-                        .pick(&[format!("{subject}2"), subject.replacen('-', "_", 1) + "_"]),
-                };
-                row.insert("subject", other);
-                row.remove("aliases");
-            }
-            // In a register where the name is something else's.
-            5 => {
-                let other = if register == "identities" {
-                    "assets"
-                } else {
-                    "identities"
-                };
-                return self.add(other, row);
-            }
-            _ => {
-                let (column, cell) = self.dice.pick(&WRONG_CELLS);
-                row.insert(column, cell.to_owned());
-            }
-        }
-        self.add(register, row);
     }
 
     fn actor(&mut self, number: usize) {
@@ -638,87 +475,4 @@ impl World {
             self.gaps.push("a row that cannot be read");
         }
     }
-
-    /// The registers as files, by name.
-    pub(super) fn registers(&self) -> Vec<(String, String)> {
-        let all = self.rows.iter().enumerate();
-        let files = all.map(
-            |(number, (register, rows))| match (self.seed >> number) & 1 {
-                0 => (format!("{register}.csv"), csv(rows)),
-                _ => (format!("{register}.json"), json!(rows).to_string()),
-            },
-        );
-        files.collect()
-    }
-
-    /// The tools of the world, which may keep files in this folder.
-    pub(super) fn tools(&self, folder: &Path) -> Vec<ToolConfig> {
-        let mut tools: Vec<ToolConfig> = self.registers().into_iter().map(tool).collect();
-        tools.push(ToolConfig::Watchlist(Watchlist {
-            name: "watchlist".to_owned(),
-            lists: vec![WatchlistFile {
-                name: "bad".to_owned(),
-                path: text("bad.txt".to_owned(), self.watched.join("\n")),
-                meaning: "malicious".to_owned(),
-            }],
-            mining_pools: true,
-        }));
-        tools.extend(self.log.iter().map(|log| log.tool(folder)));
-        tools
-    }
-}
-
-/// The row with another cell.
-fn with(row: &Row, column: &'static str, cell: &str) -> Row {
-    let mut row = row.clone();
-    row.insert(column, cell.to_owned());
-    row
-}
-
-pub(super) fn text(name: String, text: String) -> Content {
-    Content::Text {
-        name: name.into(),
-        text: text.into(),
-    }
-}
-
-fn tool((name, content): (String, String)) -> ToolConfig {
-    let register = name.split('.').next().unwrap_or_default().to_owned();
-    let path = text(name, content);
-    match register.as_str() {
-        "assets" => ToolConfig::AssetLookup(AssetLookup {
-            name: register,
-            path,
-        }),
-        "changes" => ToolConfig::ChangeLookup(ChangeLookup {
-            name: register,
-            path,
-            slack_mins: SlackMins::default(),
-        }),
-        "scanners" => ToolConfig::AuthorisedScanners(AuthorisedScanners {
-            name: register,
-            path,
-            slack_mins: SlackMins::default(),
-        }),
-        _ => ToolConfig::IdentityLookup(IdentityLookup {
-            name: register,
-            path,
-        }),
-    }
-}
-
-fn csv(rows: &[Row]) -> String {
-    let columns: BTreeSet<&str> = rows.iter().flat_map(|row| row.keys().copied()).collect();
-    let line = |cell: &dyn Fn(&str) -> String| {
-        let cells = columns.iter().map(|column| format!("\"{}\"", cell(column)));
-        cells.collect::<Vec<_>>().join(",")
-    };
-    let head = line(&|column| column.to_owned());
-    let rows = rows
-        .iter()
-        .map(|row| line(&|column| row.get(column).cloned().unwrap_or_default()));
-    std::iter::once(head)
-        .chain(rows)
-        .collect::<Vec<_>>()
-        .join("\n")
 }

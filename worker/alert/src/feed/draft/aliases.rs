@@ -12,7 +12,7 @@ use crate::{IndicatorKind, Role};
 /// Fields of a user that name it once more.
 const IDS: [&str; 3] = ["uid", "email_addr", "uid_alt"];
 
-/// How ids begin that AWS makes: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids>.
+/// Prefixes of ids that AWS makes: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids>.
 const AWS_IDS: [&str; 8] = [
     "AIDA", "AROA", "AGPA", "AIPA", "ANPA", "ASCA", "AKIA", "ASIA",
 ];
@@ -106,7 +106,7 @@ impl Draft {
     }
 }
 
-/// Whether a text is an id that nobody chose: it says nothing of who has it. Of ids with parts one such part suffices, unless
+/// Tells whether a text is an id that nobody chose: it says nothing of who has it. Of ids with parts one such part suffices, unless
 /// the part before it is an account: `444455556666:alice` is a name.
 fn is_opaque(text: &str) -> bool {
     if text.starts_with("arn:") {

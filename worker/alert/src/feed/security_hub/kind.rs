@@ -19,7 +19,7 @@ const CHECKS: [&str; 4] = [
 /// What Trivy writes before the id of what it found.
 const TRIVY: &str = "Trivy/";
 
-/// What the types of checks have before their path: `Software and …`, `Software & …`.
+/// Beginnings of the types of checks: `Software and …`, `Software & …`.
 const LOOKED: &str = " Configuration Checks/";
 
 /// Where findings of one standard name it.
