@@ -10,6 +10,9 @@ use nightshift_alert::{
 
 use crate::*;
 
+/// The account of the alert.
+pub(crate) const ACCOUNT: &str = "444455556666";
+
 pub(crate) fn at(second: i64) -> DateTime<Utc> {
     Utc.timestamp_opt(1_772_419_000 + second, 0).unwrap()
 }
@@ -19,7 +22,7 @@ pub(crate) fn alert() -> Alert {
         key: Key {
             product: "guardduty".into(),
             id: "f1".into(),
-            account: "444455556666".into(),
+            account: ACCOUNT.into(),
         },
         content: Content("c".into()),
         feed: "guardduty".into(),
@@ -29,7 +32,7 @@ pub(crate) fn alert() -> Alert {
         severity: Severity::High,
         severity_sent: "8".into(),
         provider: Provider::Aws,
-        account: Some("444455556666".into()),
+        account: Some(ACCOUNT.into()),
         account_name: None,
         region: Some("eu-west-1".into()),
         class: nightshift_alert::Class::Threat,
@@ -67,6 +70,29 @@ pub(crate) fn alert() -> Alert {
         flags: Vec::new(),
         trace: None,
         raw: serde_json::json!({"id": "f1", "service": {"count": 3}}).into(),
+    }
+}
+
+/// An approved record about a value of the alert's account, two hours around its events.
+pub(crate) fn record(subject_type: IndicatorKind, subject: &str) -> Exoneration {
+    Exoneration {
+        kind: "identity".to_owned(),
+        subject_type,
+        subject: subject.to_owned(),
+        from: Some(at(-3_600)),
+        until: Some(at(3_600)),
+        slack_mins: 0,
+        covers: vec!["*".to_owned()],
+        approved_by: "grace".to_owned(),
+        reference: "R-1".to_owned(),
+        statement: "it is expected".to_owned(),
+        detection_wrong: false,
+        scope: Scope {
+            account: Some(ACCOUNT.to_owned()),
+            ..Scope::default()
+        },
+        extent: Extent::default(),
+        evidence: None,
     }
 }
 

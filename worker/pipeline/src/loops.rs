@@ -10,6 +10,8 @@ mod leases;
 mod outage;
 mod registers;
 mod taking;
+#[cfg(test)]
+mod testing;
 mod triaging;
 
 use std::time::Duration;

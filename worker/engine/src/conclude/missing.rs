@@ -126,19 +126,10 @@ mod tests {
     fn scanner(reference: &str, subject: &str) -> Exoneration {
         Exoneration {
             kind: "authorised_scanner".to_owned(),
-            subject_type: IndicatorKind::Ip,
-            subject: subject.to_owned(),
             from: None,
             until: None,
-            covers: vec!["*".to_owned()],
-            approved_by: "p.novak".to_owned(),
             reference: reference.to_owned(),
-            statement: "it is a scanner of ours".to_owned(),
-            detection_wrong: false,
-            scope: crate::Scope::default(),
-            slack_mins: 0,
-            extent: crate::Extent::default(),
-            evidence: None,
+            ..fixture::record(IndicatorKind::Ip, subject)
         }
     }
 

@@ -8,14 +8,13 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    Argument, ArgumentKind, CallContext, Extent, Limits, Listed, NoMeter, Reach, Scope, ToolOutput,
+    Argument, ArgumentKind, CallContext, Extent, Limits, Listed, NoMeter, Reach, ToolOutput,
     ToolSpec, Trust, TrustedPath, fixture, verdict_policy,
 };
 
 const ROLE: &str = "ci-inventory";
 const KEY: &str = "ASIAEXAMPLE00000001";
 const OURS: &str = "198.51.100.23";
-const ACCOUNT: &str = "444455556666";
 const DAY: i64 = 86_400;
 
 /// What the registers and the log hold now.
@@ -177,27 +176,14 @@ fn alert() -> Alert {
 
 fn row() -> Exoneration {
     Exoneration {
-        kind: "identity".to_owned(),
-        subject_type: IndicatorKind::Principal,
-        subject: ROLE.to_owned(),
         from: Some(fixture::at(-9 * DAY)),
         until: Some(fixture::at(90 * DAY)),
-        slack_mins: 0,
-        covers: vec!["*".to_owned()],
-        approved_by: "grace".to_owned(),
-        reference: "R-1".to_owned(),
-        statement: "it is expected".to_owned(),
-        detection_wrong: false,
-        scope: Scope {
-            account: Some(ACCOUNT.to_owned()),
-            ..Scope::default()
-        },
         extent: Extent {
             networks: Listed::These(vec!["198.51.100.0/24".to_owned()]),
             calls: Listed::These(vec!["TagRole".to_owned()]),
             ..Extent::default()
         },
-        evidence: None,
+        ..fixture::record(IndicatorKind::Principal, ROLE)
     }
 }
 

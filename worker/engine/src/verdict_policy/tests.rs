@@ -3,13 +3,13 @@
 use nightshift_alert::{Caller, Class, Direction, Indicator};
 
 use super::*;
-use crate::{Extent, Listed, Scope, fixture};
+use crate::fixture::{self, ACCOUNT, record};
+use crate::{Listed, Scope};
 
 const ROLE: &str = "ci-inventory";
 const KEY: &str = "ASIAEXAMPLE00000001";
 const OURS: &str = "198.51.100.23";
 const STRANGER: &str = "203.0.113.66";
-const ACCOUNT: &str = "444455556666";
 
 fn alert(indicators: &[(IndicatorKind, &str, Role)]) -> Alert {
     let mut alert = fixture::alert();
@@ -49,28 +49,6 @@ fn contact() -> Alert {
 
 fn add(alert: &mut Alert, kind: IndicatorKind, value: &str, role: Role) {
     alert.indicators.push(Indicator::new(kind, value, role));
-}
-
-fn record(subject_type: IndicatorKind, subject: &str) -> Exoneration {
-    Exoneration {
-        kind: "identity".to_owned(),
-        subject_type,
-        subject: subject.to_owned(),
-        from: Some(fixture::at(-3_600)),
-        until: Some(fixture::at(3_600)),
-        covers: vec!["*".to_owned()],
-        approved_by: "grace".to_owned(),
-        reference: "R-1".to_owned(),
-        statement: "it is expected".to_owned(),
-        detection_wrong: false,
-        scope: Scope {
-            account: Some(ACCOUNT.to_owned()),
-            ..Scope::default()
-        },
-        slack_mins: 0,
-        extent: Extent::default(),
-        evidence: None,
-    }
 }
 
 /// The row of the role, which lists its network.

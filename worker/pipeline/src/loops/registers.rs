@@ -1,4 +1,4 @@
-//! The loop that notices that a register file holds something else: benign cases are due then.
+//! The loop that notices when a register file changes: benign cases are due then.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,15 +61,12 @@ impl RegisterWatch {
             Ok(cases) => {
                 *seen = Some(now);
                 if cases > 0 {
-                    tracing::info!(
-                        cases,
-                        "a register has changed: benign cases are evaluated again"
-                    );
+                    tracing::info!(cases, "register changed; evaluating benign cases again");
                 }
             }
             Err(error) => tracing::warn!(
                 error = with_causes(&error),
-                "it could not be noted that a register has changed; it is tried again"
+                "cannot note that a register has changed; trying again"
             ),
         }
     }
@@ -93,56 +90,10 @@ fn fingerprint(files: &[PathBuf]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
-    use async_trait::async_trait;
     use chrono::{DateTime, Utc};
 
     use super::*;
-    use crate::{Change, DueRecheck, StoreError};
-
-    /// Remembers what was noted.
-    #[derive(Default)]
-    struct Notes(Mutex<Vec<String>>);
-
-    #[async_trait]
-    impl Rechecks for Notes {
-        async fn take_due_rechecks(
-            &self,
-            _: DateTime<Utc>,
-            _: DateTime<Utc>,
-            _: usize,
-        ) -> Result<Vec<DueRecheck>, StoreError> {
-            Ok(Vec::new())
-        }
-
-        async fn note_recheck(
-            &self,
-            _: &DueRecheck,
-            _: DateTime<Utc>,
-            _: Option<DateTime<Utc>>,
-        ) -> Result<(), StoreError> {
-            Ok(())
-        }
-
-        async fn queue_recheck(
-            &self,
-            _: &DueRecheck,
-            _: Change,
-            _: Option<DateTime<Utc>>,
-        ) -> Result<bool, StoreError> {
-            Ok(false)
-        }
-
-        async fn note_registers(
-            &self,
-            fingerprint: &str,
-            _: DateTime<Utc>,
-        ) -> Result<u64, StoreError> {
-            self.0.lock().unwrap().push(fingerprint.to_owned());
-            Ok(0)
-        }
-    }
+    use crate::loops::testing::RecordedRechecks;
 
     struct Epoch;
 
@@ -156,7 +107,7 @@ mod tests {
     async fn register_is_noted_when_it_holds_something_else() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("identities.csv");
-        let notes = Arc::new(Notes::default());
+        let notes = Arc::new(RecordedRechecks::default());
         let watch = RegisterWatch {
             files: vec![file.clone()],
             rechecks: notes.clone(),
@@ -169,7 +120,7 @@ mod tests {
         watch.look(&mut seen).await;
         std::fs::write(&file, "ab").unwrap();
         watch.look(&mut seen).await;
-        let noted = notes.0.lock().unwrap();
+        let noted = notes.noted.lock().unwrap();
         assert_eq!(noted.len(), 3, "it is noted once: {noted:?}");
         assert!(noted[0] != noted[1] && noted[1] != noted[2]);
     }
