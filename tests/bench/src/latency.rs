@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use nightshift_engine::{End, State};
-use nightshift_models::Provider;
+use nightshift_llm::Provider;
 use nightshift_pipeline::Lane;
 use nightshift_store::Options;
 use tokio::task::JoinSet;

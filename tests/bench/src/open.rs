@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use nightshift_models::Provider;
+use nightshift_llm::Provider;
 use nightshift_pipeline::Lane;
 use nightshift_store::Options;
 use tokio::task::JoinSet;

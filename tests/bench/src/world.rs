@@ -8,13 +8,13 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, ReadOptions, read};
-use nightshift_analyst::chat::ChatModel;
 use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
 use nightshift_engine::{
     Analyst, AnalystKind, Clock, Conduct, Cost, Limits, Meter, NoMeter, PastCases,
 };
-use nightshift_models::{KeyPlace, KeySource, ModelConfig, Models};
+use nightshift_llm::chat::ChatModel;
+use nightshift_llm::{KeyPlace, KeySource, ModelConfig, Models};
 use nightshift_pipeline::{AdmissionPolicy, Arrival, Profile, Profiles, Routes, Sender, Triage};
 use nightshift_store::{SqliteOptions, SqliteStore, Store};
 use nightshift_tools::{ToolConfig, Tools};

@@ -9,8 +9,8 @@ use super::metadata;
 pub(super) const FLOORS: [(&str, &[&str]); 14] = [
     ("nightshift-alert", &[]),
     ("nightshift-engine", &["nightshift-alert"]),
-    ("nightshift-analyst", &["nightshift-engine"]),
-    ("nightshift-models", &["nightshift-analyst"]),
+    ("nightshift-llm", &["nightshift-engine"]),
+    ("nightshift-analyst", &["nightshift-llm"]),
     ("nightshift-tools", &["nightshift-engine"]),
     ("nightshift-pipeline", &["nightshift-engine"]),
     ("nightshift-queue", &["nightshift-pipeline"]),
@@ -20,7 +20,7 @@ pub(super) const FLOORS: [(&str, &[&str]); 14] = [
     (
         "nightshift-cli",
         &[
-            "nightshift-models",
+            "nightshift-analyst",
             "nightshift-tools",
             "nightshift-queue",
             "nightshift-store",
@@ -95,7 +95,7 @@ fn the_table_forbids_siblings_and_what_is_above() {
     for (package, used) in [
         ("nightshift-engine", "nightshift-alert"),
         ("nightshift-store", "nightshift-alert"),
-        ("nightshift-models", "nightshift-engine"),
+        ("nightshift-llm", "nightshift-engine"),
         ("nightshift-cli", "nightshift-pipeline"),
         ("nightshift-cli", "nightshift-analyst"),
     ] {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_analyst::chat::{
+use nightshift_llm::chat::{
     Arguments, Asked, ChatAnswer, ChatError, ChatMessage, ChatModel, ChatRequest, ChatTool,
     Failure, OutputSchema, Part, Role, StopReason,
 };
@@ -275,7 +275,7 @@ async fn f21_f22_what_gives_no_answer_has_its_error() {
 fn calls(answer: &ChatAnswer) -> (Vec<String>, usize) {
     let names = answer.calls().map(|call| call.name.clone()).collect();
     let is_object =
-        |call: &&nightshift_analyst::chat::CallPart| matches!(call.arguments, Arguments::Object(_));
+        |call: &&nightshift_llm::chat::CallPart| matches!(call.arguments, Arguments::Object(_));
     (names, answer.calls().filter(is_object).count())
 }
 

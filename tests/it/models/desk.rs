@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use nightshift_analyst::chat::ChatModel;
-use nightshift_models::{KeyPlace, KeyRef, KeySource, ModelConfig, Server, connect};
+use nightshift_llm::chat::ChatModel;
+use nightshift_llm::{KeyPlace, KeyRef, KeySource, ModelConfig, Server, connect};
 use nightshift_tests::Place;
 use nightshift_tests::model::{FakeModel, Provider};
 
@@ -13,7 +13,7 @@ pub(crate) struct Wire {
     /// As the fake names it.
     pub(super) fake: Provider,
     /// As the product does.
-    pub(super) provider: nightshift_models::Provider,
+    pub(super) provider: nightshift_llm::Provider,
     /// A model of it.
     pub(super) model: &'static str,
     /// The environment variable of its key.
@@ -29,7 +29,7 @@ pub(super) const WIRES: [Wire; 4] = [OPENAI, ANTHROPIC, GEMINI, BEDROCK];
 
 pub(super) const OPENAI: Wire = Wire {
     fake: Provider::OpenAi,
-    provider: nightshift_models::Provider::Openai,
+    provider: nightshift_llm::Provider::Openai,
     model: "gpt-4.1",
     key: "OPENAI_API_KEY",
     address: "OPENAI_BASE_URL",
@@ -42,7 +42,7 @@ pub(super) const VENDOR: Wire = Wire {
 };
 pub(crate) const ANTHROPIC: Wire = Wire {
     fake: Provider::Anthropic,
-    provider: nightshift_models::Provider::Anthropic,
+    provider: nightshift_llm::Provider::Anthropic,
     model: "claude-sonnet-4-5",
     key: "ANTHROPIC_API_KEY",
     address: "ANTHROPIC_BASE_URL",
@@ -50,7 +50,7 @@ pub(crate) const ANTHROPIC: Wire = Wire {
 };
 pub(super) const GEMINI: Wire = Wire {
     fake: Provider::Gemini,
-    provider: nightshift_models::Provider::Gemini,
+    provider: nightshift_llm::Provider::Gemini,
     model: "gemini-3-pro-preview",
     key: "GEMINI_API_KEY",
     address: "GOOGLE_GEMINI_BASE_URL",
@@ -58,7 +58,7 @@ pub(super) const GEMINI: Wire = Wire {
 };
 pub(super) const BEDROCK: Wire = Wire {
     fake: Provider::Bedrock,
-    provider: nightshift_models::Provider::Bedrock,
+    provider: nightshift_llm::Provider::Bedrock,
     model: "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
     key: "AWS_BEARER_TOKEN_BEDROCK",
     address: "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",

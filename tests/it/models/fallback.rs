@@ -1,8 +1,8 @@
 //! A step that one model began goes on at another: what the first called, thought and named goes to the next so that it
 //! takes it.
 
-use nightshift_analyst::chat::{ChatModel, ChatRequest, Part, Role};
-use nightshift_models::Chain;
+use nightshift_llm::Chain;
+use nightshift_llm::chat::{ChatModel, ChatRequest, Part, Role};
 use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script};
 use serde_json::json;
 

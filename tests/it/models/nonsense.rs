@@ -13,12 +13,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
 use nightshift_alert::Alert;
-use nightshift_analyst::chat::{
+use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
+use nightshift_engine::{Conduct, Limits, Strategy};
+use nightshift_llm::chat::{
     Arguments, CallPart, ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part,
     StopReason, TokenPrice, Usage,
 };
-use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
-use nightshift_engine::{Conduct, Limits, Strategy};
 use nightshift_tests::model::{FakeModel, Nonsense, Script};
 use serde_json::Value;
 

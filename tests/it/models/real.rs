@@ -5,8 +5,8 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use nightshift_analyst::chat::{ChatModel, ChatRequest, Failure};
-use nightshift_models::{KeyRef, ModelConfig};
+use nightshift_llm::chat::{ChatModel, ChatRequest, Failure};
+use nightshift_llm::{KeyRef, ModelConfig};
 use nightshift_tests::model::{Answer, FakeModel, Fault, Provider, Script, Seen, Wait};
 use nightshift_tests::{Place, Running, root};
 use serde_json::{Value, json};
@@ -149,9 +149,8 @@ fn behind(address: &str, key: Option<&'static str>) -> Arc<dyn ChatModel> {
     let mut config = ModelConfig::new(OPENAI.provider, OPENAI.model);
     config.base_url = Some(format!("{address}/v1"));
     config.api_key = key.map(KeyRef::from);
-    let source =
-        key.map(|key| -> nightshift_models::KeySource { Arc::new(move || Ok(key.into())) });
-    nightshift_models::connect(&config, source).unwrap()
+    let source = key.map(|key| -> nightshift_llm::KeySource { Arc::new(move || Ok(key.into())) });
+    nightshift_llm::connect(&config, source).unwrap()
 }
 
 async fn failure(address: &str, key: Option<&'static str>, request: &ChatRequest) -> Failure {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nightshift_analyst::chat::{ChatError, Failure};
+use nightshift_llm::chat::{ChatError, Failure};
 use nightshift_tests::model::{FakeModel, Fault, Script, Seen, Server, Wait};
 use nightshift_tests::root;
 use serde_json::Value;
@@ -66,7 +66,7 @@ async fn error_on_litellm(fault: Fault, key: bool) -> ChatError {
         .unwrap();
     let model = match key {
         true => OPENAI.connect(&fake),
-        false => nightshift_models::connect(&OPENAI.config(&fake), None).unwrap(),
+        false => nightshift_llm::connect(&OPENAI.config(&fake), None).unwrap(),
     };
     model.chat(&request()).await.unwrap_err()
 }

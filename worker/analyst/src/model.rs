@@ -4,7 +4,7 @@
 //! `conclude`); how prompts are made (`prompts`, `render`, `fence`, `excerpt`, `tools`, `desk`, `frame`, `blocks`); how a step's conversation
 //! is kept (`conversation`, `compaction`, `tokens`); how answers are read and mended (`schema`, `wire`, `parse`, `repair`,
 //! `ask`); what the model is not told (`pseudonyms`). It proposes; the engine decides. Nothing here names a vendor, does
-//! IO beyond the port [`crate::chat::ChatModel`], or reads a file after the start.
+//! IO beyond the port [`nightshift_llm::chat::ChatModel`], or reads a file after the start.
 
 mod ask;
 mod blocks;
@@ -41,10 +41,10 @@ use nightshift_engine::{
     PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, ToolSpec, TurnAnswer, TurnQuestion,
 };
 
-use crate::chat::ChatModel;
 use crate::playbook::Playbooks;
 use blocks::KeptBlocks;
 use desk::{Desk, Desks};
+use nightshift_llm::chat::ChatModel;
 pub use prompts::{PromptError, Prompts};
 pub use settings::{PerQuestion, PseudonymSettings, Settings};
 

@@ -22,7 +22,7 @@ mod traces;
 use std::path::{Path, PathBuf};
 
 use nightshift_engine::Limits;
-use nightshift_models::{KeyRef, ModelConfig};
+use nightshift_llm::{KeyRef, ModelConfig};
 use nightshift_pipeline::{AdmissionPolicy, Mute, Route, Routes};
 use nightshift_store::Address;
 use nightshift_tools::ToolConfig;

@@ -15,9 +15,9 @@ use std::sync::atomic::AtomicU64;
 
 use nightshift_alert::CANARY_FEED;
 use nightshift_alert::feed::BUILT_IN;
-use nightshift_analyst::chat::Asked;
 use nightshift_engine::{Measure, Meter, ModelTokens};
-use nightshift_models::OUTCOMES;
+use nightshift_llm::OUTCOMES;
+use nightshift_llm::chat::Asked;
 use nightshift_pipeline::{Backlog, RECHECK_RESULTS};
 use prometheus::{
     CounterVec, Encoder, Error, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec,

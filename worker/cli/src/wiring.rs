@@ -27,7 +27,7 @@ use nightshift_engine::{
     Analyst, AnalystKind, Clock, Cost, Meter, PastCase, PastCases, PastQuery, Strategy, ToolSpec,
     Toolbox,
 };
-use nightshift_models::{KeyPlace, KeyRef, Models};
+use nightshift_llm::{KeyPlace, KeyRef, Models};
 use nightshift_pipeline::{
     DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,
 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use futures_util::future::try_join_all;
-use nightshift_models::Provider;
+use nightshift_llm::Provider;
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls, Statement};

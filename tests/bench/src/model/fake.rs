@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use nightshift_models::{KeyRef, ModelConfig, Provider};
+use nightshift_llm::{KeyRef, ModelConfig, Provider};
 use nightshift_tests::model::{FakeModel, Provider as Wire};
 
 use super::script::Shape;

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use nightshift_analyst::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits};
 use nightshift_engine::{
     Allowance, Analyst, Answer, ConcludeQuestion, ConclusionDraft, Cost, DecideQuestion, Decision,
     Limits, NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, Setting, TurnAnswer,
     TurnQuestion,
 };
+use nightshift_llm::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits};
 
 /// A question as the engine put it.
 #[derive(Clone)]

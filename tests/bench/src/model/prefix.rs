@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use nightshift_engine::State;
-use nightshift_models::Provider;
+use nightshift_llm::Provider;
 use nightshift_tests::model::{FakeModel, Provider as Wire, Said, Seen};
 
 use super::fake::config;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use nightshift_alert::{Alert, ReadOptions, read};
-use nightshift_analyst::chat::{ChatModel, ChatRequest, Part};
 use nightshift_engine::Analyst;
-use nightshift_models::Provider;
+use nightshift_llm::Provider;
+use nightshift_llm::chat::{ChatModel, ChatRequest, Part};
 use serde_json::json;
 
 use super::fake::Fake;

@@ -14,7 +14,7 @@ use super::compaction;
 use super::prompts::Prompts;
 use super::pseudonyms::Mask;
 use super::repair;
-use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, Failure, Usage};
+use nightshift_llm::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, Failure, Usage};
 
 /// Longest text of an error that goes into a journal, in characters.
 const WHAT: usize = 300;

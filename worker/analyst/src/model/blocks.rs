@@ -10,7 +10,7 @@ use nightshift_alert::Alert;
 
 use super::fence::Fence;
 use super::render;
-use crate::chat::Text;
+use nightshift_llm::chat::Text;
 
 /// Most cases whose blocks are kept, mostly some 10 KB each and at most 100. More may be open, each asking in turn: which
 /// ones are kept is left to chance, for the oldest would be the next to be asked for.

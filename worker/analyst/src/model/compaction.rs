@@ -6,8 +6,8 @@
 
 use super::tokens::{shares, tokens, tokens_of};
 #[cfg(test)]
-use crate::chat::ChatRequest;
-use crate::chat::{Arguments, ChatMessage, ChatTool, Part, Role};
+use nightshift_llm::chat::ChatRequest;
+use nightshift_llm::chat::{Arguments, ChatMessage, ChatTool, Part, Role};
 
 /// Tokens that a message takes beside its text.
 const FRAME: u64 = 8;

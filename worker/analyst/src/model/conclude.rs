@@ -17,7 +17,7 @@ use super::prompts::Prompt;
 use super::render::{self, Results};
 use super::wire::{self, MOST_ENTRIES, SENTENCE, line, lines};
 use super::{ModelAnalyst, parse, schema};
-use crate::chat::{Asked, ChatAnswer, Part};
+use nightshift_llm::chat::{Asked, ChatAnswer, Part};
 
 /// Asks for the conclusion.
 pub(super) async fn ask(

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::fence::Fence;
 use super::render;
-use crate::chat::{CallPart, ChatMessage, Part, Role};
+use nightshift_llm::chat::{CallPart, ChatMessage, Part, Role};
 
 /// What an answer leaves in the journal, to be shown to the model again.
 #[derive(Debug, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use super::render::{self, Results};
 use super::tools::ToolNames;
 use super::wire::{self, SENTENCE, SUMMARY, line};
 use super::{ModelAnalyst, parse, schema};
-use crate::chat::{Asked, ChatAnswer, Part};
+use nightshift_llm::chat::{Asked, ChatAnswer, Part};
 
 /// Asks for the next action.
 pub(super) async fn ask(

@@ -9,7 +9,7 @@ use nightshift_engine::ToolSpec;
 use super::prompts::Prompt;
 use super::tools::Tools;
 use super::{Settings, compaction};
-use crate::chat::Text;
+use nightshift_llm::chat::Text;
 
 /// Most sets of tools whose prompts are kept: a profile has one, and another after a restart with other tools.
 const MOST: usize = 8;

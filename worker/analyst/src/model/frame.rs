@@ -20,7 +20,7 @@ use super::prompts::Prompt;
 use super::pseudonyms::Mask;
 use super::schema::Shape;
 use super::{ModelAnalyst, Settings, compaction};
-use crate::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role, Text};
+use nightshift_llm::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role, Text};
 
 /// Most tokens of one result (with at most 15 % of the window).
 const MOST_RESULT: u64 = 25_000;

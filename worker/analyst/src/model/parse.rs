@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::fence;
 use super::schema::Shape;
-use crate::chat::ChatAnswer;
+use nightshift_llm::chat::ChatAnswer;
 
 /// Longest answer that is read, in bytes; a longer one is no answer to any of the questions.
 const MOST_BYTES: usize = 1 << 20;

@@ -11,7 +11,7 @@ use super::prompts::Prompt;
 use super::tools::ToolNames;
 use super::wire::{self, MOST_ENTRIES, SENTENCE, line};
 use super::{ModelAnalyst, parse, render, schema};
-use crate::chat::{Asked, ChatAnswer, Part};
+use nightshift_llm::chat::{Asked, ChatAnswer, Part};
 
 /// Asks for the plan.
 pub(super) async fn ask(

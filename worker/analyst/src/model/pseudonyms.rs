@@ -23,8 +23,8 @@ use sha2::{Digest, Sha256};
 use super::fence::{Fence, Piece};
 use super::frame::About;
 use super::settings::PseudonymSettings;
-use crate::chat::{Arguments, ChatAnswer, ChatRequest, Part, Role};
 use names::{Found, Names};
+use nightshift_llm::chat::{Arguments, ChatAnswer, ChatRequest, Part, Role};
 use shapes::Shapes;
 use values::Kind;
 

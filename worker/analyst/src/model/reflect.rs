@@ -12,7 +12,7 @@ use super::render::{self, Results};
 use super::tools::ToolNames;
 use super::wire::{self, MOST_ENTRIES, SENTENCE, line, lines};
 use super::{ModelAnalyst, parse, schema};
-use crate::chat::{Asked, ChatAnswer, Part};
+use nightshift_llm::chat::{Asked, ChatAnswer, Part};
 
 /// Asks whether the plan still fits.
 pub(super) async fn ask(

@@ -6,7 +6,7 @@
 use minijinja::context;
 
 use super::prompts::{Prompt, Prompts};
-use crate::chat::{Arguments, ChatAnswer, ChatMessage, Part, Role};
+use nightshift_llm::chat::{Arguments, ChatAnswer, ChatMessage, Part, Role};
 
 /// Most bytes of an answer that the model is shown again; ours have a few thousand.
 const MOST_SHOWN: usize = 64 << 10;

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
-use crate::chat::OutputSchema;
+use nightshift_llm::chat::OutputSchema;
 
 /// Most complaints of the validator that a model is shown.
 const MOST_PROBLEMS: usize = 8;

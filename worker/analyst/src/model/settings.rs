@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 
 use super::Prompts;
-use crate::chat::Asked;
+use nightshift_llm::chat::Asked;
 
 /// One thing per question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

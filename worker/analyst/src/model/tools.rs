@@ -8,7 +8,7 @@ use nightshift_engine::{Argument, ArgumentKind, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::wire::line;
-use crate::chat::{ChatTool, Text};
+use nightshift_llm::chat::{ChatTool, Text};
 
 /// Longest description, in characters: those of tools of other houses can be pages.
 const DESCRIPTION: usize = 600;

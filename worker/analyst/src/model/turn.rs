@@ -19,7 +19,7 @@ use super::tokens::shares;
 use super::tools::ToolNames;
 use super::wire::{self, SUMMARY, line};
 use super::{ModelAnalyst, parse, schema};
-use crate::chat::{Arguments, Asked, ChatAnswer, ChatMessage, Part};
+use nightshift_llm::chat::{Arguments, Asked, ChatAnswer, ChatMessage, Part};
 
 /// Argument under which what is no object, or nested too deep, goes to the engine: no tool has it, so the call is refused.
 const NO_OBJECT: &str = "(not a flat JSON object)";

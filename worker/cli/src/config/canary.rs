@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nightshift_models::{KeyPlace, KeyRef};
+use nightshift_llm::{KeyPlace, KeyRef};
 use schemars::JsonSchema;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;

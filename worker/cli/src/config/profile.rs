@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use nightshift_analyst::chat::Asked;
 use nightshift_engine::{Conduct, History, ReflectionMode, Strategy};
+use nightshift_llm::chat::Asked;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

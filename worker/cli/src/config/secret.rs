@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nightshift_models::{KeyPlace, KeyRef};
+use nightshift_llm::{KeyPlace, KeyRef};
 use secrecy::SecretString;
 
 /// Gives the secret as it is now, or says in words why there is none.

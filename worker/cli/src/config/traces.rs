@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nightshift_engine::is_loopback;
-use nightshift_models::KeyRef;
+use nightshift_llm::KeyRef;
 use reqwest::Url;
 use reqwest::header::HeaderName;
 use schemars::JsonSchema;

@@ -60,9 +60,7 @@ fn each_line_within_a_case_names_the_case_and_its_trace_whoever_writes_it() {
         case().in_scope(|| {
             tracing::info!(model.name = "main", "asked");
             let inner = tracing::error_span!("delivery", destination.name = "soc");
-            inner.in_scope(
-                || tracing::event!(target: "nightshift_models::http", Level::WARN, "slow"),
-            );
+            inner.in_scope(|| tracing::event!(target: "nightshift_llm::http", Level::WARN, "slow"));
         });
         tracing::info!("outside");
     });
@@ -72,7 +70,7 @@ fn each_line_within_a_case_names_the_case_and_its_trace_whoever_writes_it() {
     }
     assert_eq!(said[0]["model.name"], "main");
     assert_eq!(said[1]["destination.name"], "soc");
-    assert_eq!(said[1]["target"], "nightshift_models::http");
+    assert_eq!(said[1]["target"], "nightshift_llm::http");
     assert_eq!(said[2].get("case.id"), None);
     assert_eq!(said[2]["message"], "outside");
 }

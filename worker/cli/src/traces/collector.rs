@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use nightshift_engine::is_loopback;
-use nightshift_models::KeyRef;
+use nightshift_llm::KeyRef;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use nightshift_models::KeyRef;
+use nightshift_llm::KeyRef;
 use nightshift_pipeline::{Canary, CanaryEnding, CanaryRoute, CanarySending, Publish};
 use nightshift_queue::publisher;
 use nightshift_web::HttpPublisher;

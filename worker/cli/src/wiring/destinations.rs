@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nightshift_engine::Clock;
-use nightshift_models::KeyRef;
+use nightshift_llm::KeyRef;
 use nightshift_pipeline::Destination;
 use nightshift_report::{
     DestinationError, FileDestination, Format, GitHubDestination, JiraDestination, Links,

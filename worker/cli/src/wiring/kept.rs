@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nightshift_models::Models;
+use nightshift_llm::Models;
 use nightshift_store::{Address, Store};
 use nightshift_web::SignersKeys;
 

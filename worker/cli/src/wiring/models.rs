@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use async_trait::async_trait;
-use nightshift_analyst::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role};
 use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Prompts, PseudonymSettings, Settings};
 use nightshift_analyst::playbook::Playbooks;
 use nightshift_engine::{Cost, Meter};
-use nightshift_models::{Health, KeyPlace, KeyRef, KeySource, ModelConfig, Models, Provider};
+use nightshift_llm::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role};
+use nightshift_llm::{Health, KeyPlace, KeyRef, KeySource, ModelConfig, Models, Provider};
 use nightshift_pipeline::ModelHealth;
 
 use tokio::time::Instant;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use nightshift_models::KeyRef;
+use nightshift_llm::KeyRef;
 use nightshift_pipeline::{InboxRoom, Source};
 use nightshift_queue::{Secrets, connect};
 use nightshift_web::{HttpIntake, HttpSource};

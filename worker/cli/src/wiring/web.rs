@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nightshift_models::KeyRef;
+use nightshift_llm::KeyRef;
 use nightshift_pipeline::Cases;
 use nightshift_web::{Parts, Server, ServerOptions, StoreReady};
 

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::chat::{Part, StopReason, Usage};
 use crate::model::schema::{PLAN, REFLECT, RESULT};
+use nightshift_llm::chat::{Part, StopReason, Usage};
 
 fn answer(text: &str) -> ChatAnswer {
     ChatAnswer {

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::chat::{Asked, CallPart, ChatMessage};
 use crate::model::tests::scripted::{Scripted, conclusion, makes, plan, result, said, says, step};
 use crate::model::tests::world::{World, sample, usual};
+use nightshift_llm::chat::{Asked, CallPart, ChatMessage};
 
 fn mask(names: &[&str]) -> Mask {
     let raw = json!({"owner": "alice", "user_name": "CORP\\bob", "hostname": "db-7"});

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::scripted::{Scripted, conclusion, makes, result, said, says, step};
 use super::world::World;
-use crate::chat::Asked;
+use nightshift_llm::chat::Asked;
 
 fn action(id: &str, tool: &str, indicator: &str) -> Value {
     let mut one = step(id, &format!("Look {indicator} up with {tool}"), &[tool]);

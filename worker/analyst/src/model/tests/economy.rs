@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::scripted::{Scripted, makes, plan, result, said, says, step};
 use super::worked_example::{example, is_of};
 use super::world::{World, analyst, opened, sample};
-use crate::chat::{Asked, ChatRequest, Part, Role};
 use crate::model::Settings;
 use crate::model::compaction::size;
 use crate::model::excerpt::FIELD_BYTES;
 use crate::model::tokens::tokens;
 use crate::playbook::Playbooks;
+use nightshift_llm::chat::{Asked, ChatRequest, Part, Role};
 
 /// A request in the order in which providers read it; the output schema is left out.
 pub(super) fn bytes(request: &ChatRequest) -> String {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::scripted::{Scripted, answer, conclusion, makes, plan, result, said, says, step};
 use super::worked_example::{example, is_of};
 use super::world::{World, analyst};
-use crate::chat::{Asked, ChatAnswer, ChatError, ChatRequest, Failure, Part, Usage};
 use crate::model::Settings;
+use nightshift_llm::chat::{Asked, ChatAnswer, ChatError, ChatRequest, Failure, Part, Usage};
 
 type Told = Result<ChatAnswer, ChatError>;
 
@@ -161,11 +161,11 @@ async fn every_failure_has_its_error_and_its_cost() {
     }
 }
 
-struct Hangs(crate::chat::ChatTraits);
+struct Hangs(nightshift_llm::chat::ChatTraits);
 
 #[async_trait::async_trait]
-impl crate::chat::ChatModel for Hangs {
-    fn traits(&self) -> &crate::chat::ChatTraits {
+impl nightshift_llm::chat::ChatModel for Hangs {
+    fn traits(&self) -> &nightshift_llm::chat::ChatTraits {
         &self.0
     }
     async fn chat(&self, _: &ChatRequest) -> Told {
@@ -175,18 +175,19 @@ impl crate::chat::ChatModel for Hangs {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_does_not_even_end_at_the_deadline_is_left_and_charged_with_the_most() {
-    let model: Arc<dyn crate::chat::ChatModel> = Arc::new(Hangs(crate::chat::ChatTraits {
-        name: "m".into(),
-        window_tokens: 100_000,
-        max_output_tokens: 1_000,
-        reasoning_tokens: 0,
-        tools: true,
-        tools_always: true,
-        price: crate::chat::TokenPrice {
-            input: 0.0,
-            output: 10.0,
-        },
-    }));
+    let model: Arc<dyn nightshift_llm::chat::ChatModel> =
+        Arc::new(Hangs(nightshift_llm::chat::ChatTraits {
+            name: "m".into(),
+            window_tokens: 100_000,
+            max_output_tokens: 1_000,
+            reasoning_tokens: 0,
+            tools: true,
+            tools_always: true,
+            price: nightshift_llm::chat::TokenPrice {
+                input: 0.0,
+                output: 10.0,
+            },
+        }));
     let analyst = crate::model::ModelAnalyst::new(
         crate::model::PerQuestion::all(model),
         Settings::default(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::scripted::{Scripted, makes, plan, result, said, says, step};
 use super::world::{KEY, Ran, World, opened, usual};
-use crate::chat::{Asked, ChatAnswer, ChatRequest};
+use nightshift_llm::chat::{Asked, ChatAnswer, ChatRequest};
 
 /// The sample with these texts in fields that attackers write.
 fn written(texts: &[&str]) -> nightshift_alert::Alert {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::scripted::{Scripted, said};
 use super::worked_example::{example, is_of};
 use super::world::World;
-use crate::chat::{Asked, ChatRequest};
 use crate::playbook::Playbooks;
+use nightshift_llm::chat::{Asked, ChatRequest};
 
 fn requests() -> Vec<ChatRequest> {
     let mut world = World::miner();

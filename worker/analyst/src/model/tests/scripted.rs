@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::chat::{
+use nightshift_llm::chat::{
     Arguments, CallPart, ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part, Role,
     StopReason, TokenPrice, Usage,
 };

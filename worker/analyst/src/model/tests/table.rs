@@ -6,7 +6,7 @@ use serde_json::json;
 use super::scripted::{Scripted, makes, result, said, says};
 use super::worked_example::{example, is_of};
 use super::world::{KEY, Ran, World};
-use crate::chat::{Asked, ChatAnswer, ChatRequest};
+use nightshift_llm::chat::{Asked, ChatAnswer, ChatRequest};
 
 /// The example, but that the fourth step finds nothing either: so there are two reflections.
 fn twice(request: &ChatRequest) -> ChatAnswer {

@@ -9,8 +9,8 @@ use super::economy::bytes;
 use super::scripted::{Scripted, conclusion, makes, plan, result, said, says, step};
 use super::worked_example::is_of;
 use super::world::{World, analyst};
-use crate::chat::{Asked, ChatError, ChatRequest, Failure};
 use crate::model::Settings;
+use nightshift_llm::chat::{Asked, ChatError, ChatRequest, Failure};
 
 #[tokio::test]
 async fn a_prompt_that_is_too_long_after_all_is_shortened_once() {

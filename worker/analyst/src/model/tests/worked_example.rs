@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::scripted::{Scripted, conclusion, makes, plan, result, said, says, step};
 use super::world::World;
-use crate::chat::{Asked, ChatAnswer, ChatRequest};
+use nightshift_llm::chat::{Asked, ChatAnswer, ChatRequest};
 
 /// Whether a turn is one of this step.
 pub(super) fn is_of(text: &str, step: &str) -> bool {
@@ -163,8 +163,10 @@ fn a_model_without_tools_is_told_of_them_and_calls_them_in_its_json() {
         let calls: Vec<_> = calls
             .iter()
             .map(|call| match &call.arguments {
-                crate::chat::Arguments::Object(map) => json!({"tool": call.name, "arguments": map}),
-                crate::chat::Arguments::Unreadable(_) => unreachable!(),
+                nightshift_llm::chat::Arguments::Object(map) => {
+                    json!({"tool": call.name, "arguments": map})
+                }
+                nightshift_llm::chat::Arguments::Unreadable(_) => unreachable!(),
             })
             .collect();
         Ok(says(

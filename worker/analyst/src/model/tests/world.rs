@@ -14,9 +14,9 @@ use nightshift_engine::{
 use serde_json::{Value, json};
 
 use super::scripted::Scripted;
-use crate::chat::{ChatModel, ChatRequest};
 use crate::model::{ModelAnalyst, PerQuestion, Settings};
 use crate::playbook::{Playbooks, catalogue};
+use nightshift_llm::chat::{ChatModel, ChatRequest};
 
 /// The key of all cases here.
 pub(in crate::model) const KEY: &str = "0f1e2d3c4b5a6978";

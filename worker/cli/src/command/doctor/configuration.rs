@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::Checkup;
-use nightshift_models::{KeyPlace, KeyRef};
+use nightshift_llm::{KeyPlace, KeyRef};
 use nightshift_pipeline::{Canary, Match};
 use nightshift_store::without_password;
 use secrecy::ExposeSecret as _;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nightshift_engine::{Checkup, Clock, Gravity, Toolbox};
-use nightshift_models::KeyRef;
+use nightshift_llm::KeyRef;
 use nightshift_pipeline::in_thread;
 use nightshift_store::Address;
 use nightshift_web::{HttpConfig, wrong_secrets};
@@ -183,7 +183,7 @@ fn models(loaded: &Loaded) -> Vec<Thing> {
             .map(|key| secret_at(key.place(), loaded.base()));
         let config = config.clone();
         let name = config.name.clone();
-        let look = async move { nightshift_models::examine(&config, key).await };
+        let look = async move { nightshift_llm::examine(&config, key).await };
         things.push(Thing::new(Area::Models, name, look));
     }
     let loaded = loaded.clone();

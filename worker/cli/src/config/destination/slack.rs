@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nightshift_models::KeyRef;
+use nightshift_llm::KeyRef;
 use nightshift_report::{
     Access, DestinationError, Language, Links, SLACK_API, SecretSource, SlackConfig, SlackWay,
 };

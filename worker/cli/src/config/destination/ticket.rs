@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use nightshift_alert::Severity;
 use nightshift_engine::Verdict;
-use nightshift_models::KeyRef;
+use nightshift_llm::KeyRef;
 use nightshift_report::{
     Access, GitHubConfig, JiraConfig, Language, Links, PagerDutyConfig, ServiceNowConfig,
     ServiceNowResolve, TicketPolicy,

@@ -1,0 +1,113 @@
+//! Messages of Anthropic.
+//!
+//! Facts: the types of the official SDK (anthropic 2.11: `types/message_create_params.py`, `_client.py` for the key's
+//! header, `_constants.py` for the version, `types/shared` for errors). Answers are streamed; the server sends pings, so
+//! silence means that something is broken.
+
+mod failure;
+mod request;
+mod response;
+mod stream;
+
+use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits};
+use async_trait::async_trait;
+use reqwest::header::HeaderValue;
+use url::Url;
+
+use crate::bound::Told;
+use crate::http::Wire;
+use crate::quirks::Quirks;
+use crate::schema::{ANTHROPIC, Fitting, Ways};
+use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
+
+const ORIGIN: &str = "https://api.anthropic.com";
+
+/// A model behind Messages.
+pub(crate) struct Anthropic {
+    config: ModelConfig,
+    quirks: Quirks,
+    traits: ChatTraits,
+    wire: Wire,
+    url: Url,
+    ways: Ways,
+    fitting: Fitting,
+}
+
+impl Anthropic {
+    pub(crate) fn new(config: &ModelConfig, key: Option<KeySource>) -> Result<Self, ModelError> {
+        let quirks = Quirks::of(config);
+        let mut wire = Wire::new(config, key, &quirks)?;
+        if let Some(version) = &quirks.api_version {
+            let version = HeaderValue::from_str(version)
+                .map_err(|_| config.bad("api_version", "is no date such as 2026-10-21"))?;
+            wire = wire.with_header("anthropic-version", version);
+        }
+        Ok(Self {
+            wire,
+            url: url(config)?,
+            traits: quirks.traits(config),
+            ways: Ways::new(config, &quirks),
+            fitting: Fitting::new(ANTHROPIC),
+            quirks,
+            config: config.clone(),
+        })
+    }
+
+    async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
+        let wanted = request.output.as_ref().map(|output| (mode, output));
+        let back = self.ways.take_reasoning_back();
+        let name = self.config.full_name();
+        let told = Told::new(request, &self.quirks, name, wanted, back);
+        let body = request::Body::new(
+            &self.config,
+            &self.quirks,
+            &self.fitting,
+            request,
+            &told,
+            wanted,
+        );
+        let mut reply = self.wire.post(request, &self.url, &body).await?;
+        if !reply.status.is_success() {
+            return Err(failure::of(&mut reply).await);
+        }
+        if reply.is_events() {
+            let errors = reply.errors.clone();
+            let message = reply.read(stream::IDLE, stream::read).await?;
+            let answer = response::answer(message, &errors, wanted)?;
+            return Ok(told.bind(answer));
+        }
+        let bytes = reply.whole().await?;
+        let message = response::parse(&bytes, &reply.errors)?;
+        let answer = response::answer(message, &reply.errors, wanted)?;
+        Ok(told.bind(answer))
+    }
+}
+
+#[async_trait]
+impl ChatModel for Anthropic {
+    fn traits(&self) -> &ChatTraits {
+        &self.traits
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let may_call = self.quirks.may_call(request);
+        self.ways
+            .walk(may_call, |mode| self.ask(request, mode))
+            .await
+    }
+}
+
+/// Where messages are sent to; an origin that ends in `/v1` already is taken as it is meant.
+fn url(config: &ModelConfig) -> Result<Url, ModelError> {
+    let base = config
+        .base_url
+        .as_deref()
+        .unwrap_or(ORIGIN)
+        .trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base);
+    Url::parse(&format!("{base}/v1/messages"))
+        .map_err(|error| config.bad("base_url", error.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! Events of a streamed message, put together to the message that they tell.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use crate::chat::{ChatError, Failure};
+use serde::Deserialize;
+use serde::de::Error as _;
+use serde_json::{Map, Value};
+
+use super::response::{Message, StopDetails, Tokens};
+use crate::http::Events;
+use crate::rate::{json, length};
+
+/// Between two pieces of a stream; the server pings more often.
+pub(super) const IDLE: Duration = Duration::from_secs(60);
+/// Blocks of one answer that are put together; more of them is no answer any more.
+const MAX_BLOCKS: usize = 1000;
+/// Where the text of a call's arguments gathers until its block ends; no block of the provider's has such a key.
+const GATHERED: &str = "\u{0}arguments";
+
+/// An event. Flat, so that it is read in one go: of an enum whose tag stands among its fields, all of them would be
+/// gathered first.
+#[derive(Deserialize)]
+struct Told<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    message: Option<Message>,
+    index: Option<usize>,
+    content_block: Option<Map<String, Value>>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    usage: Option<Tokens>,
+    error: Option<Value>,
+}
+
+/// What a block or the message grows by.
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, rename = "type", default)]
+    kind: Cow<'a, str>,
+    text: Option<String>,
+    partial_json: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
+    stop_reason: Option<String>,
+    stop_details: Option<StopDetails>,
+}
+
+impl Told<'_> {
+    /// Whether there is what an event of its kind must have.
+    fn is_whole(&self) -> bool {
+        let delta = self.delta.as_ref();
+        match &*self.kind {
+            "message_start" => self.message.is_some(),
+            "content_block_start" => self.index.is_some() && self.content_block.is_some(),
+            "content_block_delta" => self.index.is_some() && delta.is_some_and(Delta::is_whole),
+            "content_block_stop" => self.index.is_some(),
+            "message_delta" => delta.is_some(),
+            "error" => self.error.is_some(),
+            _ => true,
+        }
+    }
+}
+
+impl Told<'_> {
+    /// By how many bytes the answer grows.
+    fn bytes(&self) -> u64 {
+        match &*self.kind {
+            "content_block_start" => self.content_block.as_ref().map_or(0, json),
+            "content_block_delta" => self.delta.as_ref().map_or(0, Delta::bytes),
+            _ => 0,
+        }
+    }
+}
+
+impl Delta<'_> {
+    fn bytes(&self) -> u64 {
+        let texts = [
+            &self.text,
+            &self.partial_json,
+            &self.thinking,
+            &self.signature,
+        ];
+        texts.into_iter().flatten().map(|text| length(text)).sum()
+    }
+
+    fn is_whole(&self) -> bool {
+        match &*self.kind {
+            "text_delta" => self.text.is_some(),
+            "input_json_delta" => self.partial_json.is_some(),
+            "thinking_delta" => self.thinking.is_some(),
+            "signature_delta" => self.signature.is_some(),
+            _ => true,
+        }
+    }
+}
+
+/// The events that are read. Others may come to be, in any shape.
+const KINDS: [&str; 7] = [
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+    "error",
+];
+
+/// The event of this data; none where it is of a kind that is not read.
+fn told(data: &str) -> Result<Option<Told<'_>>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Cow<'a, str>,
+    }
+    let is_read = |kind: &str| KINDS.contains(&kind);
+    match serde_json::from_str::<Told<'_>>(data) {
+        Ok(told) if !told.is_whole() => {
+            let words = format!("a {} without what it must have", told.kind);
+            Err(serde_json::Error::custom(words))
+        }
+        Ok(told) => Ok(Some(told).filter(|told| is_read(&told.kind))),
+        Err(error) => match serde_json::from_str::<Kind<'_>>(data) {
+            Ok(other) if !is_read(&other.kind) => Ok(None),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Reads a stream to its end. One that ends without `message_stop` is a broken connection.
+pub(super) async fn read(mut events: Events) -> Result<Message, ChatError> {
+    let mut message = Message::default();
+    match gather(&mut events, &mut message).await {
+        Ok(()) => Ok(message),
+        Err(error) => Err(events.charged(error, message.usage.usage())),
+    }
+}
+
+async fn gather(events: &mut Events, message: &mut Message) -> Result<(), ChatError> {
+    loop {
+        let Some(data) = events.next().await? else {
+            let words = "the stream broke off before its end";
+            return Err(events.errors().make(Failure::Unreachable, words));
+        };
+        let told = told(&data).map_err(|error| {
+            let words = format!("the stream holds what is no event: {error}");
+            events.errors().make(Failure::Malformed, &words)
+        })?;
+        let Some(told) = told else { continue };
+        match &*told.kind {
+            "message_stop" => return Ok(()),
+            "error" => {
+                let error = told.error.unwrap_or_default();
+                return Err(super::failure::of_error(&error, events.errors()));
+            }
+            _ => {
+                events.grow(told.bytes())?;
+                add(message, told);
+            }
+        }
+    }
+}
+
+fn add(message: &mut Message, told: Told<'_>) {
+    let at = told.index.unwrap_or(MAX_BLOCKS);
+    match &*told.kind {
+        "message_start" => *message = told.message.unwrap_or_default(),
+        "content_block_start" if at < MAX_BLOCKS => {
+            if message.content.len() <= at {
+                message.content.resize_with(at + 1, Map::new);
+            }
+            if let (Some(block), Some(start)) = (message.content.get_mut(at), told.content_block) {
+                *block = start;
+            }
+        }
+        "content_block_delta" => {
+            if let (Some(block), Some(delta)) = (message.content.get_mut(at), told.delta) {
+                add_delta(block, delta);
+            }
+        }
+        "content_block_stop" => {
+            if let Some(block) = message.content.get_mut(at)
+                && let Some(arguments) = block.remove(GATHERED)
+            {
+                block.insert("input".to_owned(), arguments);
+            }
+        }
+        "message_delta" => {
+            if let Some(delta) = told.delta {
+                message.stop_reason = delta.stop_reason.or(message.stop_reason.take());
+                message.stop_details = delta.stop_details.or(message.stop_details.take());
+            }
+            message.usage.update(told.usage.unwrap_or_default());
+        }
+        _ => {}
+    }
+}
+
+fn add_delta(block: &mut Map<String, Value>, delta: Delta<'_>) {
+    let (key, more) = match &*delta.kind {
+        "text_delta" => ("text", delta.text),
+        "input_json_delta" => (GATHERED, delta.partial_json),
+        "thinking_delta" => ("thinking", delta.thinking),
+        "signature_delta" => ("signature", delta.signature),
+        _ => return,
+    };
+    let more = more.unwrap_or_default();
+    match block.get_mut(key) {
+        Some(Value::String(text)) => text.push_str(&more),
+        _ => {
+            block.insert(key.to_owned(), Value::String(more));
+        }
+    }
+}

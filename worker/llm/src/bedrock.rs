@@ -1,0 +1,219 @@
+//! Converse of Amazon Bedrock, through the AWS SDK: one protocol for Claude, DeepSeek, Nova and others.
+//!
+//! With `api_key` a bearer token is sent (Bedrock's API keys); without one the AWS chain signs. The SDK neither retries nor
+//! bounds time here, and its requests go out through the same HTTP client as those of the other adapters, so that proxy,
+//! private roots and the bound on an answer's size hold for it as well. Answers are not streamed.
+
+mod connector;
+mod document;
+mod failure;
+mod request;
+mod response;
+
+use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, Usage};
+use async_trait::async_trait;
+use aws_config::BehaviorVersion;
+use aws_sdk_bedrockruntime::Client;
+use aws_sdk_bedrockruntime::config::retry::RetryConfig;
+use aws_sdk_bedrockruntime::config::timeout::TimeoutConfig;
+use aws_sdk_bedrockruntime::config::{
+    Builder, IdentityCache, Region, StalledStreamProtectionConfig, Token,
+};
+use secrecy::{ExposeSecret, SecretString};
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout_at};
+
+use crate::answer::charged;
+use crate::bound::Told;
+use crate::http::{Errors, client, current_key, request_limit};
+use crate::quirks::Quirks;
+use crate::schema::{ANTHROPIC, Fitting, Ways};
+use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
+
+/// What requests are signed for where only `base_url` says where the service is.
+const ANY_REGION: &str = "us-east-1";
+
+/// Another client is made no sooner than this after the last one: what is refused for another reason stays refused.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// A model behind Converse.
+pub(crate) struct Bedrock {
+    config: ModelConfig,
+    quirks: Quirks,
+    traits: ChatTraits,
+    key: Option<KeySource>,
+    http: reqwest::Client,
+    /// Made at the first request, at this time; and again at one that comes after a refusal.
+    client: Mutex<Option<(Client, Instant)>>,
+    limit: Duration,
+    ways: Ways,
+    fitting: Fitting,
+}
+
+impl Bedrock {
+    pub(crate) fn new(config: &ModelConfig, key: Option<KeySource>) -> Result<Self, ModelError> {
+        if key.is_some() && config.region.is_none() && config.base_url.is_none() {
+            return Err(config.bad(
+                "region",
+                "is missing: a Bedrock API key belongs to a region, name it",
+            ));
+        }
+        let quirks = Quirks::of(config);
+        Ok(Self {
+            traits: quirks.traits(config),
+            ways: Ways::new(config, &quirks),
+            fitting: Fitting::new(ANTHROPIC),
+            quirks,
+            key,
+            http: client(config, true)?,
+            client: Mutex::default(),
+            limit: request_limit(config),
+            config: config.clone(),
+        })
+    }
+
+    async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
+        let key = current_key(self.key.as_ref(), &self.traits.name)?;
+        let errors = Errors::new(&self.traits.name, key.clone());
+        let wanted = request.output.as_ref().map(|output| (mode, output));
+        let back = self.ways.take_reasoning_back();
+        let name = self.traits.name.clone();
+        let told = Told::new(request, &self.quirks, name, wanted, back);
+        let until = request.deadline.min(Instant::now() + self.limit);
+        let answered = timeout_at(until, async {
+            let client = self.client().await;
+            let call = request::call(
+                &client,
+                &self.config,
+                &self.quirks,
+                &self.fitting,
+                request,
+                &told,
+                wanted,
+            )
+            .map_err(|error| {
+                errors.make(
+                    Failure::BadRequest,
+                    &format!("the request cannot be written: {error}"),
+                )
+            })?;
+            let mut call = call.customize();
+            if let Some(key) = &key {
+                call = call.config_override(bearer(key));
+            }
+            call.send().await.map_err(|error| {
+                let most = self.traits.most_output(request.max_output_tokens);
+                let made = failure::of(&error, &errors);
+                charged(made, Usage::default(), failure::came(&error), most)
+            })
+        });
+        match answered.await {
+            Err(_) => Err(errors.make(Failure::Timeout, "no answer in time")),
+            Ok(answer) => {
+                response::answer(answer?, &errors, wanted).map(|answer| told.bind(answer))
+            }
+        }
+    }
+
+    async fn client(&self) -> Client {
+        let mut held = self.client.lock().await;
+        if let Some((client, _)) = &*held {
+            return client.clone();
+        }
+        let client = self.connect().await;
+        *held = Some((client.clone(), Instant::now()));
+        client
+    }
+
+    /// A request that began at this time was refused. The SDK reads the files of a profile once, so after a rotation only
+    /// another client has the new keys. Whether there is one since, or will be: then it is worth asking again.
+    async fn forget(&self, began: Instant) -> bool {
+        if self.key.is_some() {
+            return false;
+        }
+        let mut held = self.client.lock().await;
+        match &*held {
+            Some((_, made)) if *made > began => true,
+            Some((_, made)) if made.elapsed() < PAUSE => false,
+            _ => {
+                *held = None;
+                true
+            }
+        }
+    }
+
+    /// Without a key the AWS chain is read, at the first request: it may take a look at the network.
+    async fn connect(&self) -> Client {
+        let region = self.config.region.clone().map(Region::new);
+        let mut builder = match &self.key {
+            Some(_) => Builder::new(),
+            None => {
+                let chain = aws_config::defaults(BehaviorVersion::v2026_01_12());
+                let chain = match region.clone() {
+                    Some(region) => chain.region(region),
+                    None => chain,
+                };
+                Builder::from(&chain.load().await)
+            }
+        };
+        builder = builder
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .http_client(connector::through(self.http.clone()))
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(TimeoutConfig::disabled())
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .interceptor(document::Ordered);
+        if region.is_some() {
+            builder = builder.region(region);
+        } else if self.config.base_url.is_some() {
+            builder = builder.region(Region::new(ANY_REGION));
+        }
+        if let Some(url) = &self.config.base_url {
+            builder = builder.endpoint_url(url.trim_end_matches('/'));
+        }
+        Client::from_conf(builder.build())
+    }
+}
+
+/// The key of one request: it may have changed since the last.
+fn bearer(key: &SecretString) -> Builder {
+    Builder::new()
+        .bearer_token(Token::new(key.expose_secret().trim(), None))
+        .auth_scheme_preference([
+            aws_smithy_runtime_api::client::auth::http::HTTP_BEARER_AUTH_SCHEME_ID,
+        ])
+        .identity_cache(IdentityCache::no_cache())
+}
+
+#[async_trait]
+impl ChatModel for Bedrock {
+    fn traits(&self) -> &ChatTraits {
+        &self.traits
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let began = Instant::now();
+        let may_call = self.quirks.may_call(request);
+        let answered = self
+            .ways
+            .walk(may_call, |mode| self.ask(request, mode))
+            .await;
+        let refused = match answered {
+            Err(error) if error.failure == Failure::Auth && self.forget(began).await => error,
+            answered => return answered,
+        };
+        let mut again = self
+            .ways
+            .walk(may_call, |mode| self.ask(request, mode))
+            .await;
+        match &mut again {
+            Ok(answer) => answer.requests += refused.requests,
+            Err(error) => error.requests += refused.requests,
+        }
+        again
+    }
+}
+
+#[cfg(test)]
+mod tests;

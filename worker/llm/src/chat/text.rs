@@ -1,0 +1,144 @@
+//! The texts of a conversation, those that many requests begin with written as JSON once.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// A text of a conversation; a copy is the same text. Of what many requests hold, they share also how it is written in JSON:
+/// writing the same prompts again and again would be most of what a request costs.
+#[derive(Clone)]
+pub struct Text(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Own(Arc<Counted>),
+    Shared(Arc<Shared>),
+}
+
+/// A text, and its tokens once somebody has counted them: a request is weighed when it is made and when it is charged.
+struct Counted {
+    text: String,
+    tokens: OnceLock<u64>,
+}
+
+struct Shared {
+    counted: Counted,
+    json: OnceLock<Option<Box<RawValue>>>,
+}
+
+impl Text {
+    /// A text that other requests will hold too.
+    #[must_use]
+    pub fn shared(text: impl Into<String>) -> Self {
+        Self(Kind::Shared(Arc::new(Shared {
+            counted: text.into().into(),
+            json: OnceLock::new(),
+        })))
+    }
+
+    /// Its tokens, as `count` counts them; they are counted once.
+    pub fn tokens(&self, count: impl FnOnce(&str) -> u64) -> u64 {
+        let counted = self.counted();
+        *counted.tokens.get_or_init(|| count(&counted.text))
+    }
+
+    /// It.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.counted().text
+    }
+
+    fn counted(&self) -> &Counted {
+        match &self.0 {
+            Kind::Own(own) => own,
+            Kind::Shared(shared) => &shared.counted,
+        }
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl From<String> for Counted {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            tokens: OnceLock::new(),
+        }
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self(Kind::Own(Arc::new(text.into())))
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+/// As JSON, and into nothing else: a shared text is handed on as it was written the first time.
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Kind::Shared(shared) = &self.0 {
+            let write = || serde_json::value::to_raw_value(&shared.counted.text).ok();
+            if let Some(json) = shared.json.get_or_init(write) {
+                return json.serialize(serializer);
+            }
+        }
+        serializer.serialize_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_text_is_written_as_any_other() {
+        let words = "line\n\"quoted\" \u{1} é";
+        let (own, shared) = (Text::from(words), Text::shared(words));
+        assert_eq!(own, shared);
+        for _ in 0..2 {
+            let told = serde_json::to_string(&shared).unwrap();
+            assert_eq!(told, serde_json::to_string(&own).unwrap());
+            assert_eq!(serde_json::from_str::<Text>(&told).unwrap(), shared);
+            assert_eq!(serde_json::to_value(&shared).unwrap(), words);
+        }
+    }
+}

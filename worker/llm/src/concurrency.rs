@@ -1,0 +1,81 @@
+//! Bounds the requests to a model that are under way at once.
+//!
+//! A fifth of the places, at least one of two or more, is kept for urgent requests. Places are given in the order of
+//! asking. Nobody waits past the own deadline, nor for a model whose circuit is open.
+
+use std::sync::Arc;
+
+use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits};
+use async_trait::async_trait;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::circuit::{Breaker, not_asked};
+
+/// A model that answers so many at once.
+pub(crate) struct Concurrency {
+    inner: Arc<dyn ChatModel>,
+    breaker: Breaker,
+    places: Arc<Places>,
+}
+
+/// Places at a model, of all who ask it.
+pub(crate) struct Places {
+    all: Semaphore,
+    /// All but those kept for urgent requests. Ordinary ones need a place of these, too.
+    ordinary: Semaphore,
+}
+
+impl Concurrency {
+    /// Asks `inner` as many things at once as there are places.
+    pub(crate) fn new(inner: Arc<dyn ChatModel>, places: Arc<Places>, breaker: Breaker) -> Self {
+        Self {
+            inner,
+            breaker,
+            places,
+        }
+    }
+}
+
+impl Places {
+    /// So many, at least one.
+    pub(crate) fn of(number: u32) -> Arc<Self> {
+        let places = usize::try_from(number).unwrap_or(usize::MAX);
+        let places = places.clamp(1, Semaphore::MAX_PERMITS);
+        let kept = if places > 1 { (places / 5).max(1) } else { 0 };
+        Arc::new(Self {
+            all: Semaphore::new(places),
+            ordinary: Semaphore::new(places - kept),
+        })
+    }
+
+    /// A place, held until it is dropped; none only if the semaphores were closed, which nobody does.
+    async fn take(&self, urgent: bool) -> Option<[Option<SemaphorePermit<'_>>; 2]> {
+        let ordinary = if urgent {
+            None
+        } else {
+            Some(self.ordinary.acquire().await.ok()?)
+        };
+        Some([ordinary, Some(self.all.acquire().await.ok()?)])
+    }
+}
+
+#[async_trait]
+impl ChatModel for Concurrency {
+    fn traits(&self) -> &ChatTraits {
+        self.inner.traits()
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let place = self
+            .breaker
+            .wait(request.deadline, self.places.take(request.urgent))
+            .await
+            .map_err(|failure| not_asked(&self.inner.traits().name, failure))?;
+        let result = self.inner.chat(request).await;
+        drop(place);
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+use std::time::Duration;
+
+use crate::chat::Failure;
+use futures_util::future::join_all;
+use tokio::time::Instant;
+
+use super::*;
+use crate::testing::{NOW, Scripted, answer, breaker, failed, request, secs, urgent};
+
+const CALL: Duration = secs(10);
+
+fn limited(places: u32) -> (Arc<Concurrency>, Arc<Scripted>) {
+    let model = Scripted::new(|_, _| (CALL, Ok(answer())));
+    let limited = Concurrency::new(model.clone(), Places::of(places), breaker());
+    (Arc::new(limited), model)
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_are_under_way_than_there_are_places() {
+    let (limited, model) = limited(10);
+    let start = Instant::now();
+    let requests: Vec<_> = (0..20).map(|_| request(secs(60))).collect();
+    let results = join_all(requests.iter().map(|request| limited.chat(request))).await;
+    assert!(results.iter().all(Result::is_ok));
+    let at = |second: u64| {
+        let asked = model.asked();
+        asked
+            .iter()
+            .filter(|at| **at == start + secs(second))
+            .count()
+    };
+    // Two of the ten are kept for urgent requests.
+    assert_eq!((at(0), at(10), at(20)), (8, 8, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a24_an_urgent_request_finds_a_place_among_any_number_of_others() {
+    for places in [2, 5, 10, 64] {
+        let (limited, _) = limited(places);
+        let ordinary: Vec<_> = (0..200).map(|_| request(secs(30))).collect();
+        let one = urgent(secs(30));
+        let start = Instant::now();
+        let crowd = join_all(ordinary.iter().map(|request| limited.chat(request)));
+        let urgent = async {
+            let result = limited.chat(&one).await;
+            (result.is_ok(), start.elapsed())
+        };
+        let (_, urgent) = tokio::join!(crowd, urgent);
+        assert_eq!(urgent, (true, CALL), "{places} places");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_leaves_at_the_deadline_and_has_made_no_request() {
+    let (limited, model) = limited(1);
+    let (long, short) = (request(secs(60)), request(secs(4)));
+    let (first, second) = tokio::join!(limited.chat(&long), limited.chat(&short));
+    assert!(first.is_ok());
+    let error = second.unwrap_err();
+    assert_eq!(error.failure, Failure::NoTurn);
+    assert_eq!((error.requests, model.count()), (0, 1));
+    // The place that was waited for in vain is not lost.
+    assert!(limited.chat(&request(secs(60))).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn places_are_given_back_when_requests_fail() {
+    let model = Scripted::new(|_, _| (NOW, Err(failed(Failure::Malformed))));
+    let limited = Concurrency::new(model.clone(), Places::of(1), breaker());
+    for _ in 0..3 {
+        assert!(limited.chat(&request(secs(1))).await.is_err());
+    }
+    assert_eq!(model.count(), 3);
+}

@@ -1,0 +1,100 @@
+//! Pieces of a streamed answer, put together to the answer that they tell.
+//!
+//! Each event is a whole response with a part of the content; the reason to stop and the final usage come with the last.
+
+use std::time::Duration;
+
+use crate::chat::{ChatError, Failure};
+
+use super::response::{Candidate, Piece, Response};
+use crate::http::{Events, is_broken_off};
+
+/// Between two pieces of a stream. A model that reasons on says nothing meanwhile.
+pub(super) const IDLE: Duration = Duration::from_secs(120);
+/// Pieces of one answer that are put together; more of them is no answer any more.
+const MAX_PIECES: usize = 10_000;
+
+/// Reads a stream to its end. One that ends before there is a reason to stop is a broken connection.
+pub(super) async fn read(mut events: Events) -> Result<Response, ChatError> {
+    let mut whole = Response::default();
+    match gather(&mut events, &mut whole).await {
+        Ok(()) => Ok(whole),
+        Err(error) => Err(events.charged(error, whole.usage_metadata.usage())),
+    }
+}
+
+async fn gather(events: &mut Events, whole: &mut Response) -> Result<(), ChatError> {
+    loop {
+        let next = events.next().await;
+        // All of it is there, whatever becomes of the connection.
+        if is_whole(whole) && next.as_ref().is_err_and(is_broken_off) {
+            return Ok(());
+        }
+        let Some(data) = next? else {
+            if is_whole(whole) {
+                return Ok(());
+            }
+            let words = "the stream broke off before its end";
+            return Err(events.errors().make(Failure::Unreachable, words));
+        };
+        let part: Response = serde_json::from_str(&data).map_err(|error| {
+            let words = format!("the stream holds what is no content: {error}");
+            events.errors().make(Failure::Malformed, &words)
+        })?;
+        if let Some(error) = part.error.as_ref().filter(|error| !error.is_null()) {
+            return Err(super::failure::of_error(error, events.errors()));
+        }
+        let pieces = part.candidates.first().map(|more| &more.content.parts);
+        events.grow(pieces.into_iter().flatten().map(Piece::bytes).sum())?;
+        add(whole, part);
+    }
+}
+
+fn is_whole(response: &Response) -> bool {
+    let candidate = response.candidates.first();
+    response.prompt_feedback.is_some()
+        || candidate.is_some_and(|candidate| candidate.finish_reason.is_some())
+}
+
+fn add(whole: &mut Response, part: Response) {
+    if whole.response_id.is_none() {
+        whole.response_id = part.response_id;
+    }
+    if part.prompt_feedback.is_some() {
+        whole.prompt_feedback = part.prompt_feedback;
+    }
+    whole.usage_metadata.update(part.usage_metadata);
+    let Some(more) = part.candidates.into_iter().next() else {
+        return;
+    };
+    if whole.candidates.is_empty() {
+        whole.candidates.push(Candidate::default());
+    }
+    if let Some(candidate) = whole.candidates.first_mut() {
+        candidate.finish_reason = more.finish_reason.or(candidate.finish_reason.take());
+        candidate.finish_message = more.finish_message.or(candidate.finish_message.take());
+        for piece in more.content.parts {
+            add_piece(&mut candidate.content.parts, piece);
+        }
+    }
+}
+
+/// Text goes on where the text before it ended; what is signed stays a part of its own, since it goes back as it came.
+fn add_piece(parts: &mut Vec<Piece>, piece: Piece) {
+    // The last event often has no more to say than why it is the last.
+    let is_empty = piece.text.as_deref().is_none_or(str::is_empty);
+    if is_empty && piece.thought_signature.is_none() && piece.function_call.is_none() {
+        return;
+    }
+    if let (Some(last), Some(more)) = (parts.last_mut(), &piece.text)
+        && let Some(text) = &mut last.text
+        && last.thought == piece.thought
+        && last.thought_signature.is_none()
+        && piece.thought_signature.is_none()
+        && piece.function_call.is_none()
+    {
+        text.push_str(more);
+    } else if parts.len() < MAX_PIECES {
+        parts.push(piece);
+    }
+}

@@ -1,0 +1,204 @@
+//! Server-sent events (WHATWG HTML §9.2), as far as model providers use them: the data alone, for it tells what it is.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use crate::chat::{ChatError, Failure, Usage};
+use memchr::memchr2;
+use tokio::time::Instant;
+
+use super::{Errors, MAX_ANSWER_BYTES, MAX_EVENTS_BYTES, Reply};
+
+/// Longer than any request may take.
+const FIRST: Duration = Duration::from_secs(86_400);
+
+/// The events of an answer, in order.
+pub(crate) struct Events {
+    reply: Reply,
+    lines: Lines,
+    idle: Duration,
+    begun: bool,
+    gathered: usize,
+}
+
+impl Events {
+    pub(super) fn new(reply: Reply, idle: Duration) -> Self {
+        Self {
+            reply,
+            lines: Lines::default(),
+            idle,
+            begun: false,
+            gathered: 0,
+        }
+    }
+
+    /// Makes the errors of this answer.
+    pub(crate) fn errors(&self) -> &Errors {
+        &self.reply.errors
+    }
+
+    /// The data of the next event, its lines joined; none at the end of the stream.
+    pub(crate) async fn next(&mut self) -> Result<Option<String>, ChatError> {
+        loop {
+            if let Some(event) = self.lines.event() {
+                return Ok(Some(event));
+            }
+            // Before the first piece a model may think for minutes: only the request's own time ends that.
+            let idle = if self.begun { self.idle } else { FIRST };
+            let until = Instant::now() + idle;
+            let more = self.reply.more(self.lines.room(), until, MAX_EVENTS_BYTES);
+            if !more.await? {
+                return Ok(None);
+            }
+            self.reply.bounded(self.lines.held(), MAX_ANSWER_BYTES)?;
+            self.begun = true;
+        }
+    }
+
+    /// Takes in that the answer grows by so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// When it is too long for one then.
+    pub(crate) fn grow(&mut self, bytes: u64) -> Result<(), ChatError> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.gathered = self.gathered.saturating_add(bytes);
+        self.reply.bounded(self.gathered, MAX_ANSWER_BYTES)
+    }
+
+    /// An error in the middle of the answer, with what was used: as it was told, and at least what came.
+    pub(crate) fn charged(&self, error: ChatError, told: Usage) -> ChatError {
+        self.reply.charged(error, told, self.gathered)
+    }
+}
+
+/// Whether an answer came no further because of its connection.
+pub(crate) fn is_broken_off(error: &ChatError) -> bool {
+    matches!(error.failure, Failure::Unreachable | Failure::Timeout)
+}
+
+/// Bytes on their way to becoming events.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    /// Up to here lines were taken.
+    read: usize,
+    /// Up to here no line ends: what comes slowly is not looked through again and again.
+    searched: usize,
+    begun: Begun,
+}
+
+impl Lines {
+    /// Where the next bytes go.
+    fn room(&mut self) -> &mut Vec<u8> {
+        self.bytes.drain(..self.read);
+        self.searched = self.searched.saturating_sub(self.read);
+        self.read = 0;
+        &mut self.bytes
+    }
+
+    /// Bytes that are no whole event yet.
+    fn held(&self) -> usize {
+        self.bytes.len() - self.read + self.begun.0.as_ref().map_or(0, String::len)
+    }
+
+    /// The data of the next whole event of what was pushed.
+    fn event(&mut self) -> Option<String> {
+        loop {
+            let from = self.searched.max(self.read);
+            let Some(end) = memchr2(b'\n', b'\r', self.bytes.get(from..)?).map(|end| from + end)
+            else {
+                self.searched = self.bytes.len();
+                return None;
+            };
+            let mut next = end + 1;
+            if self.bytes.get(end) == Some(&b'\r') {
+                match self.bytes.get(next) {
+                    Some(b'\n') => next += 1,
+                    Some(_) => {}
+                    // The `\n` that belongs to it may still come.
+                    None => {
+                        self.searched = end;
+                        return None;
+                    }
+                }
+            }
+            let event = self.begun.line(&text(self.bytes.get(self.read..end)?));
+            self.read = next;
+            if event.is_some() {
+                return event;
+            }
+        }
+    }
+}
+
+/// Whether it is UTF-8 is looked for many bytes at a time; only where it is not, character by character.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
+/// The data of an event of which lines have come; an event without data is none.
+#[derive(Default)]
+struct Begun(Option<String>);
+
+impl Begun {
+    /// Adds a line: the whole data, where it was the last.
+    fn line(&mut self, line: &str) -> Option<String> {
+        if line.is_empty() {
+            return self.0.take();
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        if field == "data" {
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match &mut self.0 {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                None => self.0 = Some(value.to_owned()),
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(chunks: &[&[u8]]) -> Vec<String> {
+        let mut lines = Lines::default();
+        let mut events = Vec::new();
+        for chunk in chunks {
+            lines.room().extend_from_slice(chunk);
+            events.extend(std::iter::from_fn(|| lines.event()));
+        }
+        events
+    }
+
+    #[test]
+    fn events_are_read_as_the_standard_says() {
+        let text = ": ping\n\nevent: a\ndata: {\"x\":\ndata: 1}\n\ndata:two\r\n\r\nid: 3\nretry: 1\n\ndata: cut";
+        assert_eq!(read(&[text.as_bytes()]), ["{\"x\":\n1}", "two"]);
+    }
+
+    proptest! {
+        #[test]
+        fn where_the_stream_is_cut_does_not_matter(cuts in proptest::collection::vec(0_usize..60, 0..6)) {
+            let text = "event: a\r\ndata: ä eins\r\n\r\ndata: zwei\n\ndata: drei\rdata: vier\r\r\n".as_bytes();
+            let whole = read(&[text]);
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
+            cuts.sort_unstable();
+            let mut chunks = Vec::new();
+            let mut from = 0;
+            for cut in cuts {
+                chunks.push(&text[from..cut]);
+                from = cut;
+            }
+            chunks.push(&text[from..]);
+            prop_assert_eq!(read(&chunks), whole);
+        }
+    }
+}

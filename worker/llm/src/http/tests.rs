@@ -1,0 +1,345 @@
+//! What holds for every adapter: bounds, redirects, proxies, private roots, and that no key shows.
+
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::chat::{Failure, Usage};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
+
+use super::testing::{KEY, Say, Stub, connect, error_of, question, read};
+use crate::{ModelConfig, Provider};
+
+fn config(provider: Provider) -> ModelConfig {
+    ModelConfig {
+        region: (provider == Provider::Bedrock).then(|| "eu-west-1".to_owned()),
+        ..ModelConfig::new(provider, "m")
+    }
+}
+
+const ALL: [Provider; 4] = [
+    Provider::Openai,
+    Provider::Anthropic,
+    Provider::Gemini,
+    Provider::Bedrock,
+];
+
+#[tokio::test]
+async fn answers_that_are_none_are_told_apart() {
+    let long = format!("{{\"x\":\"{}\"}}", "x".repeat(5_000_000));
+    for provider in ALL {
+        let config = config(provider);
+        for (say, failure) in [
+            (
+                Say::text(200, "text/html", &[], "<html>"),
+                Failure::Malformed,
+            ),
+            (
+                Say::text(200, "application/json", &[], ""),
+                Failure::Malformed,
+            ),
+            (Say::json(200, &[], &json!({})), Failure::Malformed),
+            (
+                Say::text(200, "application/json", &[], &long),
+                Failure::Malformed,
+            ),
+            (
+                Say::text(502, "text/html", &[], "<html>bad gateway"),
+                Failure::Overloaded { after: None },
+            ),
+            (
+                Say::text(503, "text/plain", &[("retry-after", "3")], ""),
+                Failure::Overloaded {
+                    after: Some(Duration::from_secs(3)),
+                },
+            ),
+            (
+                Say::text(302, "text/html", &[("location", "http://127.0.0.1:1/")], ""),
+                Failure::BadRequest,
+            ),
+        ] {
+            let error = error_of(&config, say.clone()).await;
+            assert_eq!(error.failure, failure, "{provider}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn f22_a_connection_that_breaks_is_told_from_an_answer_that_is_none() {
+    let answer = json!({"choices": [], "content": [], "candidates": [], "output": {}});
+    let gzip = [("content-encoding", "gzip")];
+    for provider in ALL {
+        for (say, failure) in [
+            (Say::json(200, &[], &answer).cut(9), Failure::Unreachable),
+            (
+                Say::text(200, "application/json", &gzip, "this is no gzip"),
+                match provider {
+                    // Its SDK is told of the transport alone.
+                    Provider::Bedrock => Failure::Unreachable,
+                    _ => Failure::Malformed,
+                },
+            ),
+            (
+                Say::cut_events(": and then nothing\n\n"),
+                Failure::Unreachable,
+            ),
+        ] {
+            let error = error_of(&config(provider), say).await;
+            assert_eq!(error.failure, failure, "{provider}: {error}");
+        }
+    }
+}
+
+const STREAMED: [Provider; 3] = [Provider::Openai, Provider::Anthropic, Provider::Gemini];
+
+fn events(all: &[Value]) -> String {
+    all.iter()
+        .map(|event| format!("data: {event}\n\n"))
+        .collect()
+}
+
+/// How an answer begins, goes on with this text, and ends.
+fn stream(provider: Provider, text: &str) -> [String; 3] {
+    match provider {
+        Provider::Openai => [
+            String::new(),
+            events(&[json!({"choices": [{"delta": {"content": text}}]})]),
+            events(&[json!({"choices": [{"delta": {}, "finish_reason": "stop"}]})]),
+        ],
+        Provider::Anthropic => {
+            let block = json!({"type": "text", "text": ""});
+            let delta = json!({"type": "text_delta", "text": text});
+            [
+                events(&[
+                    json!({"type": "message_start", "message": {}}),
+                    json!({"type": "content_block_start", "index": 0, "content_block": block}),
+                ]),
+                events(&[json!({"type": "content_block_delta", "index": 0, "delta": delta})]),
+                events(&[json!({"type": "message_stop"})]),
+            ]
+        }
+        _ => {
+            let piece = |text: &str| json!({"content": {"parts": [{"text": text}]}});
+            let mut last = piece("");
+            last["finishReason"] = json!("STOP");
+            [
+                String::new(),
+                events(&[json!({"candidates": [piece(text)]})]),
+                events(&[json!({"candidates": [last]})]),
+            ]
+        }
+    }
+}
+
+#[tokio::test]
+async fn f22_what_came_of_an_answer_that_breaks_off_is_charged() {
+    let text = "a word ".repeat(500);
+    let came = |error: &Usage| (1_000..1_010).contains(&error.output_tokens);
+    for provider in STREAMED {
+        let [begin, more, _] = stream(provider, &text);
+        let begun = begin + &more;
+        for say in [
+            Say::events(&begun),
+            Say::cut_events(&begun),
+            Say::events(&format!("{begun}data: {{oops\n\n")),
+            Say::events(&format!("{begun}data: {}", "x".repeat(5_000_000))),
+        ] {
+            let error = error_of(&config(provider), say).await;
+            assert!(came(&error.usage), "{provider}: {error} {:?}", error.usage);
+        }
+        let error = error_of(&config(provider), Say::events(": a word\n\n")).await;
+        assert_eq!(error.usage, Usage::default(), "{provider}: {error}");
+    }
+    for provider in ALL {
+        let body = json!({ "text": text });
+        let error = error_of(&config(provider), Say::json(200, &[], &body).cut(9)).await;
+        assert!(came(&error.usage), "{provider}: {error} {:?}", error.usage);
+        let error = error_of(&config(provider), Say::json(503, &[], &body).cut(9)).await;
+        assert_eq!(error.usage, Usage::default(), "{provider}: {error}");
+        // Far too long: as much as the answer may have.
+        let body = json!({ "text": "x".repeat(5_000_000) });
+        let error = error_of(&config(provider), Say::json(200, &[], &body)).await;
+        assert_eq!(error.usage.output_tokens, 2_000, "{provider}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn f23_what_stands_around_the_tokens_of_a_stream_does_not_make_it_too_long() {
+    let around = format!(": {}\n", "x".repeat(400));
+    for provider in STREAMED {
+        let [begin, more, end] = stream(provider, "a word ");
+        let long = begin + &(around.clone() + &more).repeat(10_000) + &end;
+        assert!(long.len() > 4_500_000);
+        let stub = Stub::start(vec![Say::events(&long)]).await;
+        let model = connect(&ModelConfig {
+            base_url: Some(stub.url.clone()),
+            ..config(provider)
+        });
+        let answer = model.chat(&question()).await.unwrap();
+        assert_eq!(answer.text().len(), 10_000 * 7, "{provider}");
+
+        let [begin, more, end] = stream(provider, &"x".repeat(1_000_000));
+        let many = begin + &more.repeat(5) + &end;
+        let [begin, more, end] = stream(provider, &"x".repeat(5_000_000));
+        let one = begin + &more + &end;
+        let lines = format!("data: {}\n", "x".repeat(1_000)).repeat(5_000);
+        for say in [many, one, lines] {
+            let error = error_of(&config(provider), Say::events(&say)).await;
+            assert_eq!(error.failure, Failure::Malformed, "{provider}: {error}");
+            assert!(error.what.contains("longer than"), "{provider}: {error}");
+        }
+    }
+    let silent = format!(":{}\n", "x".repeat(1_000_000)).repeat(68);
+    let error = error_of(&config(Provider::Openai), Say::events(&silent)).await;
+    assert_eq!(error.failure, Failure::Malformed, "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_not_reachable() {
+    for provider in ALL {
+        let mut config = config(provider);
+        config.base_url = Some("http://127.0.0.1:1".to_owned());
+        let error = connect(&config).chat(&question()).await.unwrap_err();
+        assert_eq!(error.failure, Failure::Unreachable, "{provider}: {error}");
+        assert!(!error.what.contains("127.0.0.1:1/"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_waited_for_until_the_deadline() {
+    for provider in ALL {
+        let stub = Stub::start(vec![Say::nothing()]).await;
+        let mut config = config(provider);
+        config.base_url = Some(stub.url.clone());
+        let model = connect(&config);
+        let mut request = question();
+        request.deadline = tokio::time::Instant::now();
+        let error = model.chat(&request).await.unwrap_err();
+        assert_eq!(error.failure, Failure::Timeout, "{provider}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_waits_for_any_more_is_not_read_on() {
+    let pings = "event: ping\ndata: {\"type\": \"ping\"}\n\n".repeat(25_000);
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_send_buffer_size(4_096).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let model = connect(&ModelConfig {
+        base_url: Some(format!("http://{}", listener.local_addr().unwrap())),
+        ..config(Provider::Anthropic)
+    });
+    // So much fits into no buffer: it is written when most of it is read.
+    let say = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read(&mut stream).await;
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(pings.as_bytes()).await.unwrap();
+        stream
+    };
+    let request = question();
+    let mut stream = tokio::select! {
+        answer = model.chat(&request) => panic!("{answer:?}"),
+        stream = say => stream,
+    };
+    let mut rest = Vec::new();
+    // Long before its deadline.
+    let ended = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest));
+    let ended = ended.await.expect("its connection is closed");
+    assert!(ended.is_ok() || ended.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset));
+}
+
+#[tokio::test]
+async fn a_key_is_read_at_each_request_and_shown_nowhere() {
+    for provider in ALL {
+        let echo = json!({"error": {"message": format!("bad key {KEY}"), "type": "x"}, "message": format!("bad key {KEY}")});
+        let stub = Stub::start(vec![Say::json(401, &[], &echo)]).await;
+        let mut config = config(provider);
+        config.base_url = Some(stub.url.clone());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&asked);
+        let source: crate::KeySource = Arc::new(move || {
+            let turn = counter.fetch_add(1, Ordering::Relaxed);
+            Ok(if turn == 0 {
+                KEY.into()
+            } else {
+                "second-key".into()
+            })
+        });
+        let model = crate::connect(&config, Some(source)).unwrap();
+        let error = model.chat(&question()).await.unwrap_err();
+        assert_eq!(error.failure, Failure::Auth, "{provider}: {error}");
+        assert!(!format!("{error:?} {error}").contains(KEY), "{error:?}");
+        model.chat(&question()).await.unwrap_err();
+        let seen = stub.seen();
+        assert!(
+            seen[0].head.contains(KEY) && seen[1].head.contains("second-key"),
+            "{provider}: {:?}",
+            seen[1].head
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_had_is_said_with_its_reason() {
+    for provider in ALL {
+        let source: crate::KeySource = Arc::new(|| Err("file /run/key is not there".to_owned()));
+        let model = crate::connect(&config(provider), Some(source)).unwrap();
+        let error = model.chat(&question()).await.unwrap_err();
+        assert_eq!(
+            (error.failure, error.what.as_str()),
+            (Failure::Auth, "no key: file /run/key is not there")
+        );
+    }
+}
+
+#[tokio::test]
+async fn requests_go_through_the_proxy_that_is_named() {
+    for provider in ALL {
+        let proxy = Stub::start(vec![Say::text(503, "text/plain", &[], "")]).await;
+        let mut config = config(provider);
+        config.base_url = Some("http://models.example.org".to_owned());
+        config.allow_private = true;
+        config.proxy = Some(proxy.url.clone());
+        connect(&config).chat(&question()).await.unwrap_err();
+        assert!(
+            proxy.seen()[0]
+                .path
+                .starts_with("http://models.example.org/"),
+            "{provider}: {}",
+            proxy.seen()[0].path
+        );
+    }
+}
+
+#[test]
+fn a_ca_file_that_is_none_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = Mutex::new(Vec::new());
+    for provider in ALL {
+        let mut config = config(provider);
+        config.ca_file = Some(dir.path().join("missing.pem"));
+        said.lock()
+            .unwrap()
+            .push(crate::connect(&config, None).err().unwrap().to_string());
+        let empty = dir.path().join("empty.pem");
+        std::fs::write(&empty, "no certificate").unwrap();
+        config.ca_file = Some(empty);
+        said.lock()
+            .unwrap()
+            .push(crate::connect(&config, None).err().unwrap().to_string());
+    }
+    for pair in said.lock().unwrap().chunks(2) {
+        assert!(
+            pair[0].contains("`ca_file`: cannot read") && pair[0].ends_with("missing.pem"),
+            "{}",
+            pair[0]
+        );
+        assert!(pair[1].contains("holds no certificate"), "{}", pair[1]);
+    }
+}

@@ -1,0 +1,141 @@
+//! Ids of calls as Claude takes them: of plain letters, and each of them once in a conversation.
+//!
+//! Its own are so. Those that another model of a chain gave may be `functions.look_up:0`, and where a server gave none they
+//! were made up and are the same in each turn; such a conversation is refused as a whole (Anthropic, "Tool use").
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use crate::chat::{ChatMessage, Part};
+
+/// Letters that an id may have at the most, at Anthropic and in Converse.
+const MAX_LETTERS: usize = 64;
+
+/// The same conversation with other ids where one would not be taken. What comes later changes no earlier id, so that the
+/// beginnings of requests stay the same.
+pub(crate) fn fitting(messages: Cow<'_, [ChatMessage]>) -> Cow<'_, [ChatMessage]> {
+    let mut used = BTreeSet::new();
+    let mut calls = messages.iter().flat_map(|message| &message.parts);
+    if calls.all(|part| match part {
+        Part::Call(call) => is_plain(&call.id) && used.insert(call.id.as_str()),
+        _ => true,
+    }) {
+        return messages;
+    }
+    let mut messages = messages.into_owned();
+    let mut ids = Ids::default();
+    for part in messages.iter_mut().flat_map(|message| &mut message.parts) {
+        match part {
+            Part::Call(call) => ids.called(&mut call.id),
+            Part::Result { id, .. } => ids.answered(id),
+            Part::Text { .. } | Part::Opaque(_) => {}
+        }
+    }
+    Cow::Owned(messages)
+}
+
+/// The ids so far.
+#[derive(Default)]
+struct Ids {
+    used: BTreeSet<String>,
+    /// Of calls that have no result yet: as they were, and as they are.
+    open: Vec<(String, String)>,
+}
+
+impl Ids {
+    fn called(&mut self, id: &mut String) {
+        let was = id.clone();
+        let mut number = self.used.len();
+        while !is_plain(id) || !self.used.insert(id.clone()) {
+            *id = format!("call_{number}");
+            number += 1;
+        }
+        self.open.push((was, id.clone()));
+    }
+
+    fn answered(&mut self, id: &mut String) {
+        if let Some(at) = self.open.iter().position(|(was, _)| was == id) {
+            *id = self.open.remove(at).1;
+        }
+    }
+}
+
+fn is_plain(id: &str) -> bool {
+    let plain = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'-');
+    (1..=MAX_LETTERS).contains(&id.len()) && id.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::chat::{Arguments, CallPart, Role};
+
+    use super::*;
+
+    /// Turns, each of calls with these ids and of their results, in the same order or the other way round.
+    fn told(turns: &[&[&str]]) -> Vec<ChatMessage> {
+        let call = |id: &&str| {
+            Part::Call(CallPart {
+                id: (*id).to_owned(),
+                name: "t".to_owned(),
+                arguments: Arguments::Object(serde_json::Map::new()),
+                opaque: None,
+            })
+        };
+        let result = |id: &&str| Part::Result {
+            id: (*id).to_owned(),
+            name: "t".to_owned(),
+            text: "{}".into(),
+            is_error: false,
+        };
+        let turn = |ids: &&[&str]| {
+            [
+                (Role::Assistant, ids.iter().map(call).collect()),
+                (Role::User, ids.iter().map(result).collect()),
+            ]
+            .map(|(role, parts)| ChatMessage { role, parts })
+        };
+        turns.iter().flat_map(turn).collect()
+    }
+
+    #[test]
+    fn ids_are_plain_and_each_is_there_once_with_its_result() {
+        let long = "x".repeat(65);
+        for (turns, fitting_turns) in [
+            (
+                vec![vec!["toolu_1", "b-2"], vec!["toolu_3"]],
+                vec![vec!["toolu_1", "b-2"], vec!["toolu_3"]],
+            ),
+            (
+                vec![
+                    vec!["functions.x:0", "functions.x:1"],
+                    vec!["functions.x:2"],
+                ],
+                vec![vec!["call_0", "call_1"], vec!["call_2"]],
+            ),
+            (
+                vec![vec!["call_0", "call_1"], vec!["call_0"], vec!["call_0"]],
+                vec![vec!["call_0", "call_1"], vec!["call_2"], vec!["call_3"]],
+            ),
+            // What was made up may be taken later.
+            (
+                vec![vec!["", &long], vec!["call_1", "call_0"]],
+                vec![vec!["call_0", "call_1"], vec!["call_2", "call_3"]],
+            ),
+            (
+                vec![vec!["a", "a"], vec!["call_4", "a", "a"]],
+                vec![vec!["a", "call_1"], vec!["call_4", "call_3", "call_5"]],
+            ),
+        ] {
+            let slices =
+                |turns: &[Vec<&str>]| told(&turns.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            let (given, wanted) = (slices(&turns), slices(&fitting_turns));
+            let fit = fitting(Cow::Borrowed(&given));
+            assert_eq!(fit.as_ref(), wanted, "{turns:?}");
+            assert_eq!(matches!(fit, Cow::Borrowed(_)), given == wanted);
+            for end in (0..given.len()).step_by(2) {
+                let before = fitting(Cow::Borrowed(&given[..end]));
+                assert_eq!(before.as_ref(), &wanted[..end], "{turns:?}");
+            }
+        }
+    }
+}

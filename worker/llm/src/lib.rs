@@ -1,0 +1,50 @@
+//! Language models behind the port [`ChatModel`](chat::ChatModel).
+//!
+//! An adapter per provider speaks its protocol and nothing else: it does not retry, wait, count money or choose. What a
+//! single model of a provider takes and refuses is data (`quirks.toml`), which the configuration may override. Keys come
+//! from a [`KeySource`] at each request, so that a changed one counts, and are shown nowhere.
+//!
+//! All else is a layer around an adapter that does one thing and is a `ChatModel` again; [`Models`] puts them together,
+//! and says in which order and why.
+
+mod answer;
+mod anthropic;
+#[cfg(feature = "bedrock")]
+mod bedrock;
+mod bound;
+mod chain;
+pub mod chat;
+mod circuit;
+mod concurrency;
+mod config;
+mod examine;
+mod gemini;
+mod http;
+mod ids;
+mod key;
+mod metering;
+mod models;
+mod openai;
+mod plain;
+mod price;
+mod provider;
+mod quirks;
+mod rate;
+mod retry;
+mod schema;
+mod spent;
+mod untold;
+
+pub use chain::Chain;
+pub use circuit::{Circuits, Health};
+pub use config::{ModelConfig, Price, Provider, Questions, Sampling, SchemaMode, Server};
+pub use examine::examine;
+pub use key::{KeyPlace, KeyRef, KeySource};
+pub use metering::{Metered, OUTCOMES};
+pub use models::Models;
+pub use price::Priced;
+pub use provider::{ModelError, connect};
+pub use retry::Retry;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,148 @@
+//! Counts every request that reaches a model: how it ended, how long it took, what it used and cost.
+//!
+//! Next to the adapter, so that each try of a retry is counted and time in queues is not. The names of metrics stand in
+//! the program; here is only the engine's port.
+
+mod conversation;
+mod refusal;
+mod span;
+
+use std::sync::Arc;
+
+use crate::chat::{
+    Asked, ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, Usage,
+};
+use async_trait::async_trait;
+use nightshift_engine::{Measure, Meter, ModelTokens};
+use tokio::time::Instant;
+use tracing::{Instrument as _, Span};
+
+use self::refusal::Refusal;
+
+/// How a request can end: an answer, dropped by us, or a failure that a provider's reply can be.
+pub const OUTCOMES: [&str; 14] = [
+    OK,
+    CANCELLED,
+    "rate_limited",
+    "overloaded",
+    "unreachable",
+    "timeout",
+    "truncated",
+    "refused",
+    "filtered",
+    "malformed",
+    "context_too_long",
+    "quota",
+    "auth",
+    "bad_request",
+];
+
+const OK: &str = "ok";
+const CANCELLED: &str = "cancelled";
+
+/// A model whose requests are counted.
+pub struct Metered {
+    inner: Arc<dyn ChatModel>,
+    provider: &'static str,
+    model: String,
+    meter: Arc<dyn Meter>,
+    refusal: Refusal,
+}
+
+impl Metered {
+    /// Counts the requests to `inner` under these labels.
+    pub fn new(
+        inner: Arc<dyn ChatModel>,
+        provider: &'static str,
+        model: impl Into<String>,
+        meter: Arc<dyn Meter>,
+    ) -> Self {
+        Self {
+            inner,
+            provider,
+            model: model.into(),
+            meter,
+            refusal: Refusal::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl ChatModel for Metered {
+    fn traits(&self) -> &ChatTraits {
+        self.inner.traits()
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let span = span::of(self.provider, &self.model, request);
+        let mut count = Count {
+            metered: self,
+            span: span.clone(),
+            asked: request.asked,
+            deadline: request.deadline,
+            since: Instant::now(),
+            ended: None,
+        };
+        let result = self.inner.chat(request).instrument(span.clone()).await;
+        self.refusal.heard(self.provider, &self.model, &result);
+        if let Ok(answer) = &result {
+            span::answered(&span, answer);
+        }
+        count.ended = Some(match &result {
+            Ok(answer) => (OK, answer.usage, answer.usd),
+            Err(error) => (error.failure.as_str(), error.usage, error.usd),
+        });
+        result
+    }
+}
+
+/// A request under way, counted when it is over: also when it is dropped before its end.
+struct Count<'a> {
+    metered: &'a Metered,
+    span: Span,
+    asked: Asked,
+    deadline: Instant,
+    since: Instant,
+    ended: Option<(&'static str, Usage, f64)>,
+}
+
+impl Drop for Count<'_> {
+    fn drop(&mut self) {
+        let (outcome, usage, usd) = self.ended.take().unwrap_or_else(|| {
+            let outcome = if Instant::now() < self.deadline {
+                CANCELLED
+            } else {
+                Failure::Timeout.as_str()
+            };
+            (outcome, Usage::default(), 0.0)
+        });
+        let failure = Some(outcome).filter(|outcome| *outcome != OK);
+        span::ended(&self.span, failure, usage, usd);
+        self.metered.meter.count(&Measure::ModelRequest {
+            provider: self.metered.provider,
+            model: self.metered.model.clone(),
+            question: self.asked.as_str(),
+            outcome,
+            took: self.since.elapsed(),
+            tokens: tokens(usage),
+            usd,
+        });
+    }
+}
+
+/// The same tokens in kinds that do not overlap.
+fn tokens(usage: Usage) -> ModelTokens {
+    ModelTokens {
+        input: usage
+            .input_tokens
+            .saturating_sub(usage.cached_tokens)
+            .saturating_sub(usage.cache_write_tokens),
+        cached: usage.cached_tokens,
+        cache_write: usage.cache_write_tokens,
+        output: usage.output_tokens.saturating_sub(usage.reasoning_tokens),
+        reasoning: usage.reasoning_tokens,
+    }
+}
+
+#[cfg(test)]
+mod tests;

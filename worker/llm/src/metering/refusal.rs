@@ -1,0 +1,81 @@
+//! Tells of a provider that refuses us: once when it begins and once when it is over. A request is refused for each case,
+//! and the log is to be read by people.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::chat::{ChatAnswer, ChatError, Failure};
+
+/// What a provider refuses us for, where it does; waiting would not help.
+#[derive(Debug, Default)]
+pub(super) struct Refusal(Mutex<Option<Failure>>);
+
+impl Refusal {
+    /// Tells what this answer changes.
+    pub(super) fn heard(
+        &self,
+        provider: &str,
+        model: &str,
+        answer: &Result<ChatAnswer, ChatError>,
+    ) {
+        let model = format!("{provider}/{model}");
+        let outcome = answer.as_ref().err().map(|error| error.failure);
+        match (self.change(outcome), answer) {
+            (Some(now), Err(error)) => tracing::warn!(
+                model.name = model,
+                outcome = now.as_str(),
+                error = error.what,
+                "the model refuses our requests, and waiting would not help"
+            ),
+            (Some(before), Ok(_)) => tracing::info!(
+                model.name = model,
+                outcome = before.as_str(),
+                "the model takes our requests again"
+            ),
+            (None, _) => {}
+        }
+    }
+
+    /// What begins with this failure, or ends with an answer; none where neither does.
+    fn change(&self, failure: Option<Failure>) -> Option<Failure> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(failure) = failure else {
+            return known.take();
+        };
+        let refuses = matches!(
+            failure,
+            Failure::Auth | Failure::Quota | Failure::BadRequest
+        );
+        if !refuses || *known == Some(failure) {
+            return None;
+        }
+        known.replace(failure);
+        Some(failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_is_told_when_it_begins_and_its_end_when_there_is_an_answer() {
+        let refusal = Refusal::default();
+        let told = [
+            None,
+            Some(Failure::Auth),
+            Some(Failure::Auth),
+            Some(Failure::Timeout),
+            Some(Failure::Auth),
+            Some(Failure::Quota),
+            None,
+            None,
+            Some(Failure::Quota),
+        ]
+        .map(|failure| refusal.change(failure));
+        let (auth, quota) = (Some(Failure::Auth), Some(Failure::Quota));
+        assert_eq!(
+            told,
+            [None, auth, None, None, None, quota, quota, None, quota]
+        );
+    }
+}

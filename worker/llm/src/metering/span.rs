@@ -1,0 +1,90 @@
+//! The span of a request, as the GenAI conventions of OpenTelemetry have it
+//! (<https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/>).
+
+use crate::chat::{ChatAnswer, ChatRequest, Usage};
+use tracing::field::Empty;
+use tracing::{Span, info_span};
+
+use super::conversation;
+
+/// The target of spans that are part of a trace, and the one that is enabled where they hold what was asked and answered.
+const TRACE: &str = "nightshift::trace";
+const CONTENT: &str = "nightshift::content";
+
+/// The span of a request to this model.
+pub(super) fn of(provider: &str, model: &str, request: &ChatRequest) -> Span {
+    let span = info_span!(
+        target: TRACE,
+        "chat",
+        otel.name = %format_args!("chat {model}"),
+        otel.kind = "client",
+        gen_ai.operation.name = "chat",
+        gen_ai.provider.name = name(provider),
+        gen_ai.request.model = model,
+        gen_ai.request.max_tokens = request.max_output_tokens,
+        gen_ai.response.id = Empty,
+        gen_ai.response.finish_reasons = Empty,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.cache_read.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+        gen_ai.system_instructions = Empty,
+        gen_ai.input.messages = Empty,
+        gen_ai.output.messages = Empty,
+        question = request.asked.as_str(),
+        cost.usd = Empty,
+        "error.type" = Empty
+    );
+    if !span.is_disabled() && has_content() {
+        let system = conversation::instructions(&request.system);
+        span.record("gen_ai.system_instructions", system);
+        span.record(
+            "gen_ai.input.messages",
+            conversation::input(&request.messages),
+        );
+    }
+    span
+}
+
+/// Notes what was answered.
+pub(super) fn answered(span: &Span, answer: &ChatAnswer) {
+    if span.is_disabled() {
+        return;
+    }
+    span.record(
+        "gen_ai.response.finish_reasons",
+        conversation::finish(answer.stop),
+    );
+    if let Some(id) = &answer.id {
+        span.record("gen_ai.response.id", id.as_str());
+    }
+    if has_content() {
+        span.record("gen_ai.output.messages", conversation::output(answer));
+    }
+}
+
+/// Notes what was used up, and why there is no answer where there is none.
+pub(super) fn ended(span: &Span, failure: Option<&str>, usage: Usage, usd: f64) {
+    if span.is_disabled() {
+        return;
+    }
+    span.record("gen_ai.usage.input_tokens", usage.input_tokens);
+    span.record("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens);
+    span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+    span.record("cost.usd", usd);
+    if let Some(failure) = failure {
+        span.record("error.type", failure);
+    }
+}
+
+fn has_content() -> bool {
+    tracing::enabled!(target: CONTENT, tracing::Level::INFO)
+}
+
+/// What the conventions call a provider.
+fn name(provider: &str) -> &str {
+    match provider {
+        "bedrock" => "aws.bedrock",
+        "gemini" => "gcp.gemini",
+        other => other,
+    }
+}

@@ -1,0 +1,255 @@
+//! The models of a configuration, each with all that stands around its adapter, and chains of them.
+//!
+//! From outside in, this is the one place where the order is decided:
+//!
+//! | layer | why there |
+//! |---|---|
+//! | chain | another model answers what one cannot, after that one's retries |
+//! | retry | each try takes its turn anew |
+//! | rate | waits for a turn; holds no place meanwhile |
+//! | concurrency | waits for a place; what has one is sent at once |
+//! | circuit | after all waiting, so that nobody who waited reaches a model that went down |
+//! | metering | counts what reaches the model, each try |
+//! | price | its cost is counted with it |
+//! | untold | what a server does not say of an answer is priced as it is estimated |
+//! | adapter | protocol |
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::chat::{ChatModel, Usage};
+use nightshift_engine::{Cost, Meter};
+
+use crate::chain::Chain;
+use crate::circuit::{Breaker, Circuit, Circuits, Patience};
+use crate::concurrency::{Concurrency, Places};
+use crate::metering::Metered;
+use crate::price::Priced;
+use crate::rate::{Limits, Rate, Turns, output_tokens};
+use crate::retry::Retry;
+use crate::untold::Untold;
+use crate::{KeyPlace, KeySource, ModelConfig, ModelError, connect};
+
+/// The models of a configuration, by name. A clone asks the same ones.
+#[derive(Clone)]
+pub struct Models {
+    models: BTreeMap<String, Model>,
+    circuits: Circuits,
+}
+
+#[derive(Clone)]
+struct Model {
+    chat: Arc<dyn ChatModel>,
+    config: ModelConfig,
+    bounds: Bounds,
+}
+
+/// What holds requests to a model back. It stays while the model is configured as it was: what an earlier configuration
+/// still asks counts, too, and a model that is down stays so.
+#[derive(Clone)]
+struct Bounds {
+    breaker: Breaker,
+    turns: Arc<Turns>,
+    /// Without it, cases at work and steps side by side bound the requests.
+    places: Option<Arc<Places>>,
+}
+
+impl Bounds {
+    fn of(config: &ModelConfig) -> Self {
+        Self {
+            breaker: Breaker::new(Patience::default()),
+            turns: Turns::within(Limits {
+                requests_per_minute: config.requests_per_minute,
+                tokens_per_minute: config.tokens_per_minute,
+            }),
+            places: config.concurrent.map(Places::of),
+        }
+    }
+}
+
+impl Models {
+    /// Connects all models of a configuration. `keys` makes the source of a key from where the configuration says it is.
+    /// Those of the configuration `before`, if they are the same there, share its limits and circuits.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be connected as configured, its key has no source, or two have the same name.
+    pub fn build(
+        configs: &[ModelConfig],
+        keys: &dyn Fn(KeyPlace<'_>) -> Result<KeySource, String>,
+        meter: &Arc<dyn Meter>,
+        before: Option<&Self>,
+    ) -> Result<Self, ModelError> {
+        Self::assemble(configs, meter, before, |config| {
+            let key = config.api_key.as_ref().map(|key| keys(key.place()));
+            let key = key
+                .transpose()
+                .map_err(|problem| config.bad("api_key", problem))?;
+            connect(config, key)
+        })
+    }
+
+    /// Puts all layers around what `connect` gives.
+    fn assemble(
+        configs: &[ModelConfig],
+        meter: &Arc<dyn Meter>,
+        before: Option<&Self>,
+        connect: impl Fn(&ModelConfig) -> Result<Arc<dyn ChatModel>, ModelError>,
+    ) -> Result<Self, ModelError> {
+        let mut models = BTreeMap::new();
+        let mut breakers = BTreeMap::new();
+        for config in configs {
+            let kept = before.and_then(|before| before.bounds_of(config));
+            let bounds = kept.unwrap_or_else(|| Bounds::of(config));
+            breakers.insert(config.name.clone(), bounds.breaker.clone());
+            let model = Model {
+                chat: layers(connect(config)?, config, &bounds, Arc::clone(meter)),
+                config: config.clone(),
+                bounds,
+            };
+            if models.insert(config.name.clone(), model).is_some() {
+                return Err(config.bad(
+                    "name",
+                    "is another model's, too: give each its own, since profiles ask by it",
+                ));
+            }
+        }
+        Ok(Self {
+            models,
+            circuits: Circuits::new(breakers),
+        })
+    }
+
+    /// The models of these names as one, asked in this order.
+    ///
+    /// # Errors
+    ///
+    /// When there is no name, or one is of no model.
+    pub fn chain(&self, names: &[&str]) -> Result<Arc<dyn ChatModel>, ModelError> {
+        let mut chats = Vec::new();
+        for name in names {
+            chats.push(Arc::clone(&self.get(name)?.chat));
+        }
+        let mut chats = chats.into_iter();
+        let first = chats.next().ok_or(ModelError::NoModel)?;
+        let further: Vec<_> = chats.collect();
+        Ok(if further.is_empty() {
+            first
+        } else {
+            Arc::new(Chain::new(first, further))
+        })
+    }
+
+    /// What one question to these models may cost, to be charged before it is asked: the dearest of them, nothing cached,
+    /// and an answer of usual length.
+    ///
+    /// # Errors
+    ///
+    /// When a name is of no model.
+    pub fn reserve(
+        &self,
+        names: &[&str],
+        input_tokens: u64,
+        max_output_tokens: u32,
+    ) -> Result<Cost, ModelError> {
+        let mut cost = Cost {
+            input_tokens,
+            model_calls: 1,
+            ..Cost::default()
+        };
+        for name in names {
+            let model = self.get(name)?;
+            let cap = max_output_tokens.min(model.chat.traits().max_output_tokens);
+            let usage = Usage {
+                input_tokens,
+                output_tokens: output_tokens(cap),
+                ..Usage::default()
+            };
+            cost.output_tokens = cost.output_tokens.max(usage.output_tokens);
+            cost.usd = cost
+                .usd
+                .max(model.config.price.map_or(0.0, |price| price.usd(usage)));
+        }
+        Ok(cost)
+    }
+
+    /// The circuits of all.
+    #[must_use]
+    pub fn circuits(&self) -> &Circuits {
+        &self.circuits
+    }
+
+    /// Whether the circuit of each is open, by `provider/model`; of several that are the same there, whether any is. Of one
+    /// that is not among those that are `asked` it is not: nobody would find out that it is back.
+    #[must_use]
+    pub fn open_circuits(&self, asked: &BTreeSet<String>) -> BTreeMap<&str, bool> {
+        let mut open = BTreeMap::new();
+        for (name, model) in &self.models {
+            let of_name = open.entry(model.chat.traits().name.as_str()).or_default();
+            *of_name |= asked.contains(name) && self.circuits.is_open(name);
+        }
+        open
+    }
+
+    /// The names of all, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.models.keys().map(String::as_str)
+    }
+
+    /// What bounds a model that is configured like this.
+    fn bounds_of(&self, config: &ModelConfig) -> Option<Bounds> {
+        let same = self.models.get(&config.name);
+        let same = same.filter(|model| model.config == *config)?;
+        Some(same.bounds.clone())
+    }
+
+    fn get(&self, name: &str) -> Result<&Model, ModelError> {
+        self.models.get(name).ok_or_else(|| ModelError::Unknown {
+            name: name.to_owned(),
+            hint: self.hint(name),
+        })
+    }
+
+    /// The name that is probably meant, or those there are.
+    fn hint(&self, name: &str) -> String {
+        let nearest = self
+            .names()
+            .map(|known| (strsim::jaro_winkler(name, known), known))
+            .filter(|(likeness, _)| *likeness > 0.7)
+            .max_by(|one, other| one.0.total_cmp(&other.0));
+        match nearest {
+            Some((_, known)) => format!("did you mean {known:?}?"),
+            None if self.models.is_empty() => "none is configured".to_owned(),
+            None => format!("there are {}", self.names().collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
+/// One model with all its layers; the table above says why in this order.
+fn layers(
+    adapter: Arc<dyn ChatModel>,
+    config: &ModelConfig,
+    bounds: &Bounds,
+    meter: Arc<dyn Meter>,
+) -> Arc<dyn ChatModel> {
+    let mut model: Arc<dyn ChatModel> = Arc::new(Untold::new(adapter));
+    if let Some(price) = config.price {
+        model = Arc::new(Priced::new(model, price));
+    }
+    model = Arc::new(Metered::new(
+        model,
+        config.provider.as_str(),
+        &config.model,
+        meter,
+    ));
+    let breaker = || bounds.breaker.clone();
+    model = Arc::new(Circuit::new(model, breaker()));
+    if let Some(places) = &bounds.places {
+        model = Arc::new(Concurrency::new(model, Arc::clone(places), breaker()));
+    }
+    model = Arc::new(Rate::new(model, Arc::clone(&bounds.turns), breaker()));
+    Arc::new(Retry::new(model))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! What an error of a chat completion server means.
+//!
+//! Codes count before words; words only where servers give no code. Facts: OpenAI's error codes guide, Azure's content
+//! filter and rate limit pages, OpenRouter's page on errors, the error bodies of vLLM, llama.cpp, LiteLLM, Groq and DeepSeek.
+
+use std::time::Duration;
+
+use crate::chat::{ChatAnswer, ChatError, Failure, Part, Usage};
+use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use crate::answer::Read;
+use crate::gemini;
+use crate::http::{Errors, PREFIXES, Reply, seconds, status_failure, text};
+use crate::quirks::Quirks;
+
+/// The error of an answer that says so by its status; or the answer that it is nevertheless.
+///
+/// # Errors
+///
+/// In all other cases.
+pub(super) async fn of(reply: &mut Reply, quirks: &Quirks) -> Result<ChatAnswer, ChatError> {
+    let after = reply.after().or_else(|| after_reset(&reply.headers));
+    let body = reply.whole().await?;
+    if quirks.may_be_litellm && lacks_key(reply, &body) {
+        let words =
+            "the server fails where no key is sent: LiteLLM's proxy does so when it wants one";
+        return Err(reply.errors.make(Failure::Auth, words));
+    }
+    let fallback = status_failure(reply.status, after);
+    Err(match serde_json::from_slice::<Value>(&body) {
+        Ok(body) => {
+            // Gemini's servers put the error into a list of one.
+            let body = body.get(0).unwrap_or(&body);
+            let error = body
+                .get("error")
+                .filter(|error| !error.is_null())
+                .unwrap_or(body);
+            if let Some(text) = slip(error) {
+                let said = Read {
+                    parts: vec![Part::text(text)],
+                    usage: Usage::default(),
+                    id: None,
+                };
+                return said.finish(&reply.errors, None);
+            }
+            read(error, fallback, &reply.errors)
+        }
+        Err(_) => {
+            let words = format!("{}: {}", reply.status, String::from_utf8_lossy(&body));
+            reply.errors.make(fallback, &words)
+        }
+    })
+}
+
+/// Whether this is how LiteLLM's proxy answers a request without a key: 500 with no more than the name of that status, as
+/// text or, since 1.100, as JSON.
+fn lacks_key(reply: &Reply, body: &[u8]) -> bool {
+    let body = String::from_utf8_lossy(body).to_lowercase();
+    let words = match serde_json::from_str::<Value>(&body) {
+        Ok(body) => body
+            .pointer("/error/message")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned(),
+        Err(_) => body,
+    };
+    reply.status == StatusCode::INTERNAL_SERVER_ERROR
+        && !reply.errors.has_key()
+        && words.trim() == "internal server error"
+}
+
+/// What a model said that is no call and no JSON to the schema, which Groq tells as a fault of the request. It is an answer
+/// like any that cannot be read: the model is shown it, and mends it once.
+fn slip(error: &Value) -> Option<&str> {
+    let code = error.get("code").and_then(Value::as_str)?;
+    let said = error.get("failed_generation").and_then(Value::as_str)?;
+    matches!(of_code(code), Some(Failure::Malformed)).then_some(said)
+}
+
+/// The error of an answer that began well. Gateways and servers put into it the status that they could not send any more
+/// (OpenRouter, LiteLLM, vLLM, SGLang).
+pub(super) fn of_error(error: &Value, errors: &Errors) -> ChatError {
+    let told = ["code", "status"].map(|key| error.get(key).and_then(status));
+    let told = told.into_iter().flatten().next();
+    let fallback = told.map_or(Failure::Overloaded { after: None }, |status| {
+        status_failure(status, None)
+    });
+    read(error, fallback, errors)
+}
+
+/// The status of a failure: a number, or its three digits as text.
+fn status(value: &Value) -> Option<StatusCode> {
+    let number = match value {
+        Value::String(text) if text.len() == 3 => text.parse().ok()?,
+        value => u16::try_from(value.as_u64()?).ok()?,
+    };
+    let status = StatusCode::from_u16(number).ok()?;
+    (status.is_client_error() || status.is_server_error()).then_some(status)
+}
+
+fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
+    let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+    if is_googles(text("status")) {
+        return gemini::error(error, fallback, errors);
+    }
+    let words = match error {
+        Value::String(words) => words.as_str(),
+        _ => [text("message"), text("detail")]
+            .into_iter()
+            .find(|words| !words.is_empty())
+            .unwrap_or_default(),
+    };
+    let codes = [
+        text("code"),
+        text("type"),
+        error
+            .pointer("/innererror/code")
+            .and_then(Value::as_str)
+            .unwrap_or_default(),
+    ];
+    let failure = codes
+        .iter()
+        .find_map(|code| of_code(code))
+        .or_else(|| is_unknown_key(&codes, fallback).then_some(Failure::Auth))
+        .or_else(|| was_flagged(error).then_some(Failure::Filtered))
+        .or_else(|| of_words(words))
+        .unwrap_or(fallback);
+    let shown = if words.is_empty() {
+        error.to_string()
+    } else {
+        words.to_owned()
+    };
+    // The parameter names what a server does not know, such as `response_format`.
+    let shown = match text("param") {
+        "" => shown,
+        param => format!("{shown} ({param})"),
+    };
+    let mut error = errors.make(failure, &shown);
+    if failure == Failure::Malformed {
+        // The model has answered, and is paid for it: how much is not told.
+        error.usage.output_tokens = 1;
+    }
+    error
+}
+
+/// Whether it is a canonical code of Google's APIs: then the error is one of Gemini's, and tells a minute's quota from money.
+fn is_googles(status: &str) -> bool {
+    let is_of_a_code = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
+    !status.is_empty() && status.bytes().all(is_of_a_code)
+}
+
+/// Whether LiteLLM looked a key up, which is not its master key, and has no database to find it in. With a 503 the database
+/// is away for a while.
+fn is_unknown_key(codes: &[&str], fallback: Failure) -> bool {
+    fallback == Failure::BadRequest && codes.contains(&"no_db_connection")
+}
+
+/// What OpenRouter says of a prompt that a moderation stopped, with the status of a key that may not.
+fn was_flagged(error: &Value) -> bool {
+    error.pointer("/metadata/flagged_input").is_some()
+}
+
+fn of_code(code: &str) -> Option<Failure> {
+    Some(match code {
+        "insufficient_quota"
+        | "billing_hard_limit_reached"
+        | "billing_not_active"
+        | "insufficient_balance"
+        | "budget_exceeded" => Failure::Quota,
+        "context_length_exceeded" | "exceed_context_size_error" | "string_above_max_length" => {
+            Failure::ContextTooLong
+        }
+        "content_filter"
+        | "content_policy_violation"
+        | "ResponsibleAIPolicyViolation"
+        | "cyber_policy"
+        | "bio_policy"
+        | "misalignment_policy_violation"
+        | "invalid_prompt" => Failure::Filtered,
+        "invalid_api_key" | "invalid_organization" | "account_deactivated" => Failure::Auth,
+        "tool_use_failed" | "json_validate_failed" => Failure::Malformed,
+        "model_not_found" | "DeploymentNotFound" => Failure::BadRequest,
+        _ => return None,
+    })
+}
+
+fn of_words(words: &str) -> Option<Failure> {
+    let words = words.to_lowercase();
+    let says = |needles: &[&str]| needles.iter().any(|needle| words.contains(needle));
+    if says(&[
+        "maximum context length",
+        "context window",
+        "available context size",
+        "prompt is too long",
+        "longer than the model's context length",
+        "longer than the maximum model length",
+        "too long to fit into the model",
+        "request too large",
+    ]) {
+        Some(Failure::ContextTooLong)
+    } else if says(&[
+        "insufficient balance",
+        "exceeded your current quota",
+        "budget has been exceeded",
+    ]) {
+        Some(Failure::Quota)
+    } else if says(&["model produced output that does not match the expected"]) {
+        // llama.cpp, as an error of its own: the model wrote what its chat template cannot be read back from.
+        Some(Failure::Malformed)
+    } else {
+        None
+    }
+}
+
+/// When the limit that is used up begins anew: `x-ratelimit-reset-requests` and `-tokens`, as `1s`, `6m0s` or `20ms`.
+fn after_reset(headers: &HeaderMap) -> Option<Duration> {
+    let limits = PREFIXES
+        .into_iter()
+        .flat_map(|prefix| ["requests", "tokens"].map(|what| (prefix, what)));
+    limits
+        .filter_map(|(prefix, what)| {
+            let left = text(headers, prefix, &format!("x-ratelimit-remaining-{what}"))?;
+            let reset = text(headers, prefix, &format!("x-ratelimit-reset-{what}"))?;
+            (left == "0").then(|| span(reset))?
+        })
+        .max()
+}
+
+fn span(text: &str) -> Option<Duration> {
+    let mut secs = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|letter: char| letter.is_ascii_alphabetic())?;
+        let (number, after) = rest.split_at_checked(end)?;
+        let unit = after
+            .find(|letter: char| !letter.is_ascii_alphabetic())
+            .unwrap_or(after.len());
+        let (unit, next) = after.split_at_checked(unit)?;
+        let scale = match unit {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return None,
+        };
+        secs += number.parse::<f64>().ok()? * scale;
+        rest = next;
+    }
+    seconds(secs)
+}

@@ -1,0 +1,214 @@
+//! The body of a chat completion.
+
+use crate::chat::{CallPart, ChatAnswer, ChatError, Failure, Opaque, OutputSchema, Part, Usage};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+
+use crate::SchemaMode;
+use crate::answer::{Read, arguments_of, failed};
+use crate::http::Errors;
+use crate::quirks::Quirks;
+
+/// A field that may be left out or null: Azure and gateways write down what they have nothing for.
+pub(super) fn or_default<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct Completion {
+    pub(super) id: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) choices: Vec<Choice>,
+    pub(super) usage: Option<Tokens>,
+    pub(super) error: Option<Value>,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct Choice {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) message: Message,
+    pub(super) finish_reason: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct Message {
+    pub(super) content: Option<String>,
+    pub(super) refusal: Option<String>,
+    /// DeepSeek, and what serves its models.
+    pub(super) reasoning_content: Option<String>,
+    /// Its name at newer vLLM, where versions on the way there say it by both.
+    pub(super) reasoning: Option<String>,
+    pub(super) tool_calls: Option<Vec<ToolCall>>,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct ToolCall {
+    pub(super) id: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) function: Function,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct Function {
+    pub(super) name: Option<String>,
+    #[serde(default)]
+    pub(super) arguments: Value,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+pub(super) struct Tokens {
+    #[serde(default, deserialize_with = "or_default")]
+    prompt_tokens: u64,
+    #[serde(default, deserialize_with = "or_default")]
+    completion_tokens: u64,
+    #[serde(default, deserialize_with = "or_default")]
+    total_tokens: u64,
+    prompt_tokens_details: Option<PromptTokens>,
+    completion_tokens_details: Option<CompletionTokens>,
+    /// DeepSeek's name for those from its cache.
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+struct PromptTokens {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+struct CompletionTokens {
+    reasoning_tokens: Option<u64>,
+}
+
+impl Tokens {
+    pub(super) fn usage(self) -> Usage {
+        let prompt = self.prompt_tokens_details.unwrap_or_default();
+        Usage {
+            input_tokens: self.prompt_tokens,
+            cached_tokens: prompt
+                .cached_tokens
+                .or(self.prompt_cache_hit_tokens)
+                .unwrap_or(0),
+            cache_write_tokens: prompt.cache_write_tokens.unwrap_or(0),
+            // xAI counts what was reasoned beside what was said, and both in the sum.
+            output_tokens: self
+                .completion_tokens
+                .max(self.total_tokens.saturating_sub(self.prompt_tokens)),
+            reasoning_tokens: self
+                .completion_tokens_details
+                .and_then(|details| details.reasoning_tokens)
+                .unwrap_or(0),
+        }
+    }
+}
+
+pub(super) fn parse(bytes: &[u8], errors: &Errors) -> Result<Completion, ChatError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        errors.make(
+            Failure::Malformed,
+            &format!("the answer is no chat completion: {error}"),
+        )
+    })
+}
+
+pub(super) fn answer(
+    completion: Completion,
+    errors: &Errors,
+    quirks: &Quirks,
+    wanted: Option<(SchemaMode, &OutputSchema)>,
+) -> Result<ChatAnswer, ChatError> {
+    let usage = completion.usage.map(Tokens::usage).unwrap_or_default();
+    if let Some(error) = completion.error.filter(|error| !error.is_null()) {
+        return Err(ChatError {
+            usage,
+            ..super::failure::of_error(&error, errors)
+        });
+    }
+    let Some(choice) = completion.choices.into_iter().next() else {
+        return Err(failed(
+            errors,
+            Failure::Malformed,
+            "the answer has no choices",
+            usage,
+        ));
+    };
+    let refusal = choice.message.refusal.as_deref();
+    if refusal.is_some_and(|text| !text.is_empty()) {
+        // Not in its words: the model chose them, and reports say why there was no answer.
+        return Err(failed(
+            errors,
+            Failure::Refused,
+            "the model refused in its own words",
+            usage,
+        ));
+    }
+    match choice.finish_reason.as_deref() {
+        Some("length") => {
+            return Err(failed(
+                errors,
+                Failure::Truncated,
+                "the answer reached its token limit",
+                usage,
+            ));
+        }
+        Some("content_filter") => {
+            return Err(failed(
+                errors,
+                Failure::Filtered,
+                "the content filter stopped the answer",
+                usage,
+            ));
+        }
+        // DeepSeek, in the middle of an answer.
+        Some("insufficient_system_resource") => {
+            return Err(failed(
+                errors,
+                Failure::Overloaded { after: None },
+                "the server had no room to end its answer",
+                usage,
+            ));
+        }
+        _ => {}
+    }
+    let parts = parts(choice.message, errors.model(), quirks);
+    Read {
+        parts,
+        usage,
+        id: completion.id,
+    }
+    .finish(errors, wanted)
+}
+
+fn parts(message: Message, model: &str, quirks: &Quirks) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let reasoning = [message.reasoning_content, message.reasoning];
+    let reasoning = reasoning
+        .into_iter()
+        .flatten()
+        .find(|text| !text.is_empty());
+    if let Some(reasoning) = reasoning.filter(|_| quirks.reasoning_back) {
+        parts.push(Part::Opaque(Opaque::new(
+            model,
+            json!({ "reasoning_content": reasoning }),
+        )));
+    }
+    if let Some(text) = message.content.filter(|text| !text.is_empty()) {
+        parts.push(Part::text(text));
+    }
+    for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
+        parts.push(Part::Call(CallPart {
+            id: call
+                .id
+                .filter(|id| !id.is_empty())
+                .unwrap_or_else(|| format!("call_{index}")),
+            name: call.function.name.unwrap_or_default(),
+            arguments: arguments_of(call.function.arguments),
+            opaque: None,
+        }));
+    }
+    parts
+}

@@ -1,0 +1,204 @@
+//! Chunks of a streamed completion, put together to the completion that they tell.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::chat::{ChatError, Failure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::response::{Choice, Completion, Message, Tokens, ToolCall, or_default};
+use crate::http::{Events, is_broken_off};
+use crate::rate::{json, length};
+
+/// Between two pieces of a stream. Some servers send a first one, and then reason in silence.
+pub(super) const IDLE: Duration = Duration::from_secs(180);
+/// Calls of one answer that are put together; more of them is no answer any more.
+const MAX_CALLS: usize = 1000;
+
+#[derive(Deserialize)]
+struct Chunk {
+    id: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    choices: Vec<ChunkChoice>,
+    usage: Option<Tokens>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct ChunkChoice {
+    #[serde(default, deserialize_with = "or_default")]
+    delta: Delta,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct Delta {
+    content: Option<String>,
+    refusal: Option<String>,
+    reasoning_content: Option<String>,
+    reasoning: Option<String>,
+    tool_calls: Option<Vec<CallDelta>>,
+}
+
+#[derive(Deserialize)]
+struct CallDelta {
+    index: Option<usize>,
+    #[serde(flatten)]
+    call: ToolCall,
+}
+
+/// Reads a stream to its end. One that ends before its last chunk is a broken connection.
+pub(super) async fn read(mut events: Events) -> Result<Completion, ChatError> {
+    let mut completion = Completion {
+        choices: vec![Choice::default()],
+        ..Completion::default()
+    };
+    match gather(&mut events, &mut completion).await {
+        Ok(()) => Ok(completion),
+        Err(error) => {
+            let told = completion.usage.map(Tokens::usage).unwrap_or_default();
+            Err(events.charged(error, told))
+        }
+    }
+}
+
+async fn gather(events: &mut Events, completion: &mut Completion) -> Result<(), ChatError> {
+    let mut places = Places::default();
+    loop {
+        let whole = completion
+            .choices
+            .first()
+            .is_some_and(|choice| choice.finish_reason.is_some());
+        let data = match events.next().await {
+            // All of it is there: what is missing is what it used, or the word that it ends.
+            Err(error) if whole && is_broken_off(&error) => None,
+            next => next?,
+        };
+        match data {
+            Some(data) if data.starts_with("[DONE]") => return Ok(()),
+            Some(data) => {
+                let chunk: Chunk = serde_json::from_str(&data).map_err(|error| {
+                    let words = format!("the stream holds what is no chunk: {error}");
+                    events.errors().make(Failure::Malformed, &words)
+                })?;
+                if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
+                    return Err(super::failure::of_error(error, events.errors()));
+                }
+                events.grow(chunk.choices.iter().map(|part| part.delta.bytes()).sum())?;
+                add(completion, &mut places, chunk);
+            }
+            None if whole => return Ok(()),
+            None => {
+                let words = "the stream broke off before its end";
+                return Err(events.errors().make(Failure::Unreachable, words));
+            }
+        }
+    }
+}
+
+impl Delta {
+    /// By how many bytes the answer grows.
+    fn bytes(&self) -> u64 {
+        let of = |text: &Option<String>| text.as_deref().map_or(0, length);
+        let calls = self.tool_calls.iter().flatten().map(|delta| {
+            let function = &delta.call.function;
+            let arguments = match &function.arguments {
+                Value::Null => 0,
+                Value::String(text) => length(text),
+                other => json(other),
+            };
+            of(&delta.call.id) + of(&function.name) + arguments
+        });
+        // Some say what was reasoned twice.
+        let reasoning = of(&self.reasoning_content).max(of(&self.reasoning));
+        of(&self.content) + of(&self.refusal) + reasoning + calls.sum::<u64>()
+    }
+}
+
+fn add(completion: &mut Completion, places: &mut Places, chunk: Chunk) {
+    if completion.id.is_none() {
+        completion.id = chunk.id;
+    }
+    if chunk.usage.is_some() {
+        completion.usage = chunk.usage;
+    }
+    let Some(choice) = completion.choices.first_mut() else {
+        return;
+    };
+    for part in chunk.choices {
+        // SGLang and Ollama say nothing in each chunk but the last: that is no end.
+        if is_said(part.finish_reason.as_ref()) {
+            choice.finish_reason = part.finish_reason;
+        }
+        add_delta(&mut choice.message, places, part.delta);
+    }
+}
+
+fn add_delta(message: &mut Message, places: &mut Places, delta: Delta) {
+    append(&mut message.content, delta.content);
+    append(&mut message.refusal, delta.refusal);
+    append(&mut message.reasoning_content, delta.reasoning_content);
+    append(&mut message.reasoning, delta.reasoning);
+    for delta in delta.tool_calls.into_iter().flatten() {
+        let known = message.tool_calls.get_or_insert_default();
+        let place = places.of(&delta, known);
+        if place == known.len() && place < MAX_CALLS {
+            known.push(ToolCall::default());
+        }
+        if let Some(call) = known.get_mut(place) {
+            add_call(call, delta.call);
+        }
+    }
+}
+
+/// Where the calls of a stream stand in its answer, by the index that it gives them.
+#[derive(Default)]
+struct Places(BTreeMap<usize, usize>);
+
+impl Places {
+    /// Where a piece belongs: after all others where it begins a call.
+    fn of(&mut self, delta: &CallDelta, known: &[ToolCall]) -> usize {
+        let names = is_said(delta.call.function.name.as_ref());
+        let Some(index) = delta.index else {
+            // Without an index (Ollama and others) a name begins a call, and all else belongs to the last one.
+            return match names {
+                true => known.len(),
+                false => known.len().saturating_sub(1),
+            };
+        };
+        let place = self.0.entry(index).or_insert(known.len());
+        let begun = known.get(*place).and_then(|call| call.id.as_ref());
+        // Some give all calls that they make at once the same index (Ollama, LiteLLM, Dynamo): their ids tell them apart.
+        let is_another = names
+            && is_said(begun)
+            && is_said(delta.call.id.as_ref())
+            && begun != delta.call.id.as_ref();
+        if is_another {
+            *place = known.len();
+        }
+        *place
+    }
+}
+
+fn is_said(text: Option<&String>) -> bool {
+    text.is_some_and(|text| !text.is_empty())
+}
+
+fn add_call(call: &mut ToolCall, delta: ToolCall) {
+    if call.id.as_deref().is_none_or(str::is_empty) {
+        call.id = delta.id;
+    }
+    append(&mut call.function.name, delta.function.name);
+    match (&mut call.function.arguments, delta.function.arguments) {
+        (_, Value::Null) => {}
+        (Value::String(text), Value::String(more)) => text.push_str(&more),
+        (arguments, other) => *arguments = other,
+    }
+}
+
+fn append(text: &mut Option<String>, more: Option<String>) {
+    if let Some(more) = more {
+        text.get_or_insert_default().push_str(&more);
+    }
+}

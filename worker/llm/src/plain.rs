@@ -1,0 +1,77 @@
+//! A conversation told without tools, for models that take none.
+//!
+//! A chain may fall from a model with tools to one without in the middle of a step; what was called and what came of it
+//! is then told in words, so that nothing is lost and no provider is sent blocks that it refuses.
+
+use std::borrow::Cow;
+
+use crate::chat::{Arguments, ChatMessage, ChatRequest, Part};
+
+/// The messages as a model gets them that takes tools or does not.
+pub(crate) fn messages(request: &ChatRequest, tools: bool) -> Cow<'_, [ChatMessage]> {
+    if tools && !request.tools.is_empty() {
+        return Cow::Borrowed(&request.messages);
+    }
+    let used = |part: &Part| matches!(part, Part::Call(_) | Part::Result { .. });
+    if !request
+        .messages
+        .iter()
+        .any(|message| message.parts.iter().any(used))
+    {
+        return Cow::Borrowed(&request.messages);
+    }
+    Cow::Owned(request.messages.iter().map(told).collect())
+}
+
+fn told(message: &ChatMessage) -> ChatMessage {
+    let parts = message.parts.iter().map(|part| match part {
+        Part::Call(call) => {
+            let arguments = match &call.arguments {
+                Arguments::Object(object) => serde_json::Value::Object(object.clone()).to_string(),
+                Arguments::Unreadable(text) => text.clone(),
+            };
+            Part::text(format!("Called {} with {arguments}", call.name))
+        }
+        Part::Result {
+            name,
+            text,
+            is_error,
+            ..
+        } => Part::text(format!(
+            "Result of {name}:\n{}",
+            result_text(text, *is_error)
+        )),
+        other => other.clone(),
+    });
+    ChatMessage {
+        role: message.role,
+        parts: parts.collect(),
+    }
+}
+
+/// The text of a result where the protocol has no place to say that it is an error.
+pub(crate) fn result_text(text: &str, is_error: bool) -> Cow<'_, str> {
+    if is_error && !text.starts_with("ERROR") {
+        Cow::Owned(format!("ERROR: {text}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// All text of a message, its parts as paragraphs.
+pub(crate) fn text(message: &ChatMessage) -> Cow<'_, str> {
+    let mut texts = message.parts.iter().filter_map(|part| match part {
+        Part::Text { text, .. } if !text.is_empty() => Some(text.as_str()),
+        _ => None,
+    });
+    let Some(first) = texts.next() else {
+        return Cow::Borrowed("");
+    };
+    let mut all = Cow::Borrowed(first);
+    for text in texts {
+        let all = all.to_mut();
+        all.push_str("\n\n");
+        all.push_str(text);
+    }
+    all
+}

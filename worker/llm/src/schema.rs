@@ -1,0 +1,369 @@
+//! Answers to a schema: which dialect of JSON Schema a provider reads, and how one is asked for where it reads none.
+//!
+//! A constraint that a provider does not know is not lost: it goes into the description, where the model reads it, and
+//! the answer is validated by the analyst anyway. Which way works is learnt once per model and process.
+
+mod fitting;
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use crate::chat::{ChatAnswer, ChatError, Failure, OutputSchema};
+use serde_json::{Map, Value};
+
+pub(crate) use self::fitting::{Fitted, Fitting};
+use crate::quirks::Quirks;
+use crate::{ModelConfig, SchemaMode};
+
+/// What a provider reads of JSON Schema.
+pub(crate) struct Dialect {
+    /// Keywords with values that are no schemas.
+    plain: &'static [&'static str],
+    /// Whether it knows `const`; else it becomes an `enum` of one.
+    constant: bool,
+    /// Whether an array may want more than one item.
+    many_items: bool,
+}
+
+/// Structured outputs of OpenAI (guide "Structured Outputs", supported schemas).
+pub(crate) const OPENAI: Dialect = Dialect {
+    plain: &[
+        "type",
+        "enum",
+        "const",
+        "$ref",
+        "pattern",
+        "format",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+        "required",
+    ],
+    constant: true,
+    many_items: true,
+};
+
+/// What every grammar holds that a server makes of a schema. llama.cpp drops the rest in silence, some of it always (bounds
+/// of a `number`, `multipleOf`, `not`) and some of it at times (a `pattern` without anchors, lengths beside a pattern, most
+/// formats); vLLM refuses what its grammar does not know.
+pub(crate) const GRAMMAR: Dialect = Dialect {
+    plain: &[
+        "type", "enum", "const", "$ref", "minItems", "maxItems", "required",
+    ],
+    constant: true,
+    many_items: true,
+};
+
+/// Structured outputs of Anthropic, as its SDK transforms schemas.
+pub(crate) const ANTHROPIC: Dialect = Dialect {
+    plain: &[
+        "type", "enum", "const", "$ref", "format", "minItems", "required",
+    ],
+    constant: true,
+    many_items: false,
+};
+
+/// `responseJsonSchema` of Gemini (API reference, `GenerationConfig`).
+pub(crate) const GEMINI: Dialect = Dialect {
+    plain: &[
+        "type",
+        "enum",
+        "$ref",
+        "format",
+        "minimum",
+        "maximum",
+        "minItems",
+        "maxItems",
+        "required",
+        "propertyOrdering",
+    ],
+    constant: false,
+    many_items: true,
+};
+
+/// Describes the tool by which an answer to a schema is given.
+pub(crate) const GIVES_ANSWER: &str = "Gives the answer, once no other tool needs to be called.";
+
+/// Keywords that say nothing of what fits.
+const SILENT: [&str; 6] = ["$schema", "$id", "$comment", "title", "default", "examples"];
+
+impl Dialect {
+    /// Returns the schema in this dialect. A schema that is a boolean becomes an object: llama.cpp refuses a whole request
+    /// for one `true`.
+    fn fit(&self, schema: &Value) -> Value {
+        let mut fitted = Map::new();
+        let mut rest = Vec::new();
+        let schema = match schema {
+            Value::Object(schema) => schema,
+            Value::Bool(false) => {
+                tell(&mut fitted, &["nothing fits".to_owned()]);
+                return Value::Object(fitted);
+            }
+            _ => return Value::Object(fitted),
+        };
+        for (key, value) in schema {
+            match key.as_str() {
+                "properties" | "$defs" => {
+                    fitted.insert(key.clone(), self.fit_map(value));
+                }
+                "additionalProperties" if value.is_boolean() => {
+                    fitted.insert(key.clone(), value.clone());
+                }
+                "items" | "additionalProperties" => {
+                    fitted.insert(key.clone(), self.fit(value));
+                }
+                "anyOf" | "oneOf" => {
+                    fitted.insert("anyOf".to_owned(), self.fit_list(value));
+                }
+                "const" if !self.constant => {
+                    fitted.insert("enum".to_owned(), Value::Array(vec![value.clone()]));
+                }
+                "minItems" if !self.many_items && value.as_u64().is_none_or(|least| least > 1) => {
+                    rest.push((key, value));
+                }
+                "description" => {
+                    fitted.insert(key.clone(), value.clone());
+                }
+                key if self.plain.contains(&key) => {
+                    fitted.insert(key.to_owned(), value.clone());
+                }
+                key if SILENT.contains(&key) => {}
+                _ => rest.push((key, value)),
+            }
+        }
+        let told: Vec<String> = rest
+            .iter()
+            .map(|(key, value)| format!("{key}: {value}"))
+            .collect();
+        tell(&mut fitted, &told);
+        Value::Object(fitted)
+    }
+
+    fn fit_map(&self, value: &Value) -> Value {
+        let Value::Object(map) = value else {
+            return value.clone();
+        };
+        Value::Object(
+            map.iter()
+                .map(|(name, schema)| (name.clone(), self.fit(schema)))
+                .collect(),
+        )
+    }
+
+    fn fit_list(&self, value: &Value) -> Value {
+        let Value::Array(list) = value else {
+            return value.clone();
+        };
+        Value::Array(list.iter().map(|schema| self.fit(schema)).collect())
+    }
+}
+
+/// Puts what the dialect does not know into the description.
+fn tell(schema: &mut Map<String, Value>, told: &[String]) {
+    if told.is_empty() {
+        return;
+    }
+    let told = format!("({})", told.join(", "));
+    let description = match schema.get("description").and_then(Value::as_str) {
+        Some(text) if !text.is_empty() => format!("{text} {told}"),
+        _ => told,
+    };
+    schema.insert("description".to_owned(), Value::String(description));
+}
+
+/// Whether the rules of strict schemas hold: every schema says what it is, and every object lists all its properties as
+/// required and takes no others.
+pub(crate) fn is_strict(schema: &Value) -> bool {
+    let Value::Object(schema) = schema else {
+        return false;
+    };
+    let is_typed = ["type", "enum", "const", "anyOf", "$ref"]
+        .iter()
+        .any(|key| schema.contains_key(*key));
+    let is_closed = schema.get("type").and_then(Value::as_str) != Some("object")
+        || (schema.get("additionalProperties") == Some(&Value::Bool(false))
+            && all_required(schema));
+    let maps = ["properties", "$defs"].map(|key| schema.get(key).and_then(Value::as_object));
+    let lists = schema.get("anyOf").and_then(Value::as_array);
+    is_typed
+        && is_closed
+        && maps
+            .into_iter()
+            .flatten()
+            .flat_map(Map::values)
+            .all(is_strict)
+        && lists.into_iter().flatten().all(is_strict)
+        && schema.get("items").is_none_or(is_strict)
+}
+
+fn all_required(schema: &Map<String, Value>) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return true;
+    };
+    properties.keys().all(|name| {
+        required.is_some_and(|list| list.iter().any(|entry| entry.as_str() == Some(name)))
+    })
+}
+
+/// The words that ask for a schema.
+pub(crate) fn words(output: &OutputSchema, may_call: bool) -> String {
+    let unless = if may_call {
+        "Unless you call a tool, answer"
+    } else {
+        "Answer"
+    };
+    format!(
+        "{unless} with one JSON object that fits this JSON schema, without any text around it:\n{}",
+        output.schema
+    )
+}
+
+/// The ways that work with one model, as far as was seen: of answers that may call tools, and of all others.
+pub(crate) struct Ways {
+    alone: Way,
+    beside_tools: Way,
+    refuses_reasoning: AtomicBool,
+    name: String,
+}
+
+/// How an answer to a schema is asked for: the strongest way at first, and weaker ones as it is refused.
+struct Way {
+    first: SchemaMode,
+    weaker: AtomicU8,
+}
+
+impl Way {
+    const fn new(first: SchemaMode) -> Self {
+        Self {
+            first,
+            weaker: AtomicU8::new(0),
+        }
+    }
+
+    /// Returns the strongest way that was not refused.
+    fn mode(&self) -> SchemaMode {
+        match self.first as u8 + self.weaker.load(Ordering::Relaxed) {
+            0 => SchemaMode::Strict,
+            1 => SchemaMode::Tool,
+            _ => SchemaMode::Prompt,
+        }
+    }
+
+    /// Leaves this mode for the next weaker one, and says whether no other request did so before.
+    fn leave(&self, mode: SchemaMode) -> bool {
+        let weaker = (mode as u8 + 1).saturating_sub(self.first as u8);
+        self.weaker.fetch_max(weaker, Ordering::Relaxed) < weaker
+    }
+}
+
+impl Ways {
+    pub(crate) fn new(config: &ModelConfig, quirks: &Quirks) -> Self {
+        Self {
+            alone: Way::new(quirks.schema),
+            beside_tools: Way::new(quirks.schema.max(quirks.schema_with_tools)),
+            refuses_reasoning: AtomicBool::new(false),
+            name: config.full_name(),
+        }
+    }
+
+    const fn way(&self, may_call: bool) -> &Way {
+        if may_call {
+            &self.beside_tools
+        } else {
+            &self.alone
+        }
+    }
+
+    /// Returns the strongest way that was not refused, of requests that may call tools or of those that may not.
+    pub(crate) fn mode(&self, may_call: bool) -> SchemaMode {
+        self.way(may_call).mode()
+    }
+
+    /// Whether reasoning goes back: it does until it was refused.
+    pub(crate) fn take_reasoning_back(&self) -> bool {
+        !self.refuses_reasoning.load(Ordering::Relaxed)
+    }
+
+    /// Whether the error says that reasoning does not stand where it was; then none goes back from now on, for to leave out
+    /// one block of several would not do, and what stands between us and the model changes the next conversation too.
+    fn keep_reasoning(&self, error: &ChatError) -> bool {
+        let words = error.what.to_lowercase();
+        let says = words.contains("bound to a different")
+            || words.contains("invalid `signature` in `thinking` block");
+        if error.failure != Failure::BadRequest || !says {
+            return false;
+        }
+        if !self.refuses_reasoning.swap(true, Ordering::Relaxed) {
+            tracing::warn!(model.name = %self.name, why = %error.what, "reasoning does not go back to this model any more: does a gateway change requests?");
+        }
+        true
+    }
+
+    /// Asks in the strongest way, and in weaker ones as the provider refuses them.
+    pub(crate) async fn walk<F>(
+        &self,
+        may_call: bool,
+        ask: impl Fn(SchemaMode) -> F + Send,
+    ) -> Result<ChatAnswer, ChatError>
+    where
+        F: Future<Output = Result<ChatAnswer, ChatError>> + Send,
+    {
+        // Those of ways that were refused; the last says itself whether it counts.
+        let mut before = 0;
+        loop {
+            let (mode, back) = (self.mode(may_call), self.take_reasoning_back());
+            match ask(mode).await {
+                Err(error) if self.weaken(may_call, mode, &error) => before += error.requests,
+                Err(error) if back && self.keep_reasoning(&error) => before += error.requests,
+                mut last => {
+                    match &mut last {
+                        Ok(answer) => answer.requests += before,
+                        Err(error) => error.requests += before,
+                    }
+                    return last;
+                }
+            }
+        }
+    }
+
+    /// Whether the error says that `mode` is not known there; then a weaker one counts from now on.
+    pub(crate) fn weaken(&self, may_call: bool, mode: SchemaMode, error: &ChatError) -> bool {
+        let named: &[&str] = match mode {
+            SchemaMode::Strict => &[
+                "response_format",
+                "json_schema",
+                "structured output",
+                "output_config",
+                "output_format",
+                "responsejsonschema",
+                "response_schema",
+                "outputconfig",
+                "textformat",
+                "'strict'",
+                "\"strict\"",
+            ],
+            SchemaMode::Tool => &["tool_choice", "tool choice", "toolchoice", "forced"],
+            SchemaMode::Prompt => return false,
+        };
+        // Effort is told of in the same object, and has nothing to do with how a schema is asked for.
+        let words = error.what.to_lowercase();
+        let words = words
+            .replace("output_config.effort", "")
+            .replace("outputconfig.effort", "");
+        if error.failure != Failure::BadRequest || !named.iter().any(|name| words.contains(name)) {
+            return false;
+        }
+        let way = self.way(may_call);
+        if way.leave(mode) {
+            tracing::warn!(model.name = %self.name, refused = ?mode, now = ?way.mode(), why = %error.what, "answers to a schema are asked for in a weaker way");
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! What the failed tries of a question cost, summed into what is said in the end.
+//!
+//! A try that failed was paid for all the same; neither a retry nor a fallback may lose it.
+
+use crate::chat::{ChatAnswer, ChatError, Usage};
+
+/// The cost of the tries so far.
+#[derive(Debug, Default)]
+pub(crate) struct Spent {
+    usage: Usage,
+    usd: f64,
+    requests: u64,
+}
+
+impl Spent {
+    /// Adds a try that failed.
+    pub(crate) fn add(&mut self, failed: &ChatError) {
+        self.usage += failed.usage;
+        self.usd += failed.usd;
+        self.requests += failed.requests;
+    }
+
+    /// Adds all of them to the last result.
+    pub(crate) fn add_to(self, last: &mut Result<ChatAnswer, ChatError>) {
+        let (usage, usd, requests) = match last {
+            Ok(answer) => (&mut answer.usage, &mut answer.usd, &mut answer.requests),
+            Err(error) => (&mut error.usage, &mut error.usd, &mut error.requests),
+        };
+        *usage += self.usage;
+        *usd += self.usd;
+        *requests += self.requests;
+    }
+}

@@ -1,0 +1,187 @@
+//! A model whose answers are scripted, for the tests of what stands around one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::chat::{
+    Asked, ChatAnswer, ChatError, ChatMessage, ChatModel, ChatRequest, ChatTraits, Failure, Part,
+    Role, StopReason, TokenPrice, Usage,
+};
+use async_trait::async_trait;
+use nightshift_engine::{Measure, Meter};
+use tokio::time::{Instant, sleep};
+
+use crate::circuit::{Breaker, Patience};
+
+/// How long a request takes, and what comes of it.
+pub(crate) type Reply = (Duration, Result<ChatAnswer, ChatError>);
+
+type Script = dyn Fn(usize, &ChatRequest) -> Reply + Send + Sync;
+
+/// A model that answers by script, and notes when it was asked.
+pub(crate) struct Scripted {
+    traits: ChatTraits,
+    script: Box<Script>,
+    asked: Mutex<Vec<Instant>>,
+}
+
+impl Scripted {
+    /// A model that replies to its n-th request as told.
+    pub(crate) fn new(
+        script: impl Fn(usize, &ChatRequest) -> Reply + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Self::named("openai/main", script)
+    }
+
+    /// The same with a name.
+    pub(crate) fn named(
+        name: &str,
+        script: impl Fn(usize, &ChatRequest) -> Reply + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            traits: ChatTraits {
+                name: name.to_owned(),
+                window_tokens: 128_000,
+                max_output_tokens: 8_000,
+                reasoning_tokens: 0,
+                tools: true,
+                tools_always: true,
+                price: TokenPrice::default(),
+            },
+            script: Box::new(script),
+            asked: Mutex::default(),
+        })
+    }
+
+    /// Changes what it can do.
+    pub(crate) fn set_traits(&mut self, set: impl FnOnce(&mut ChatTraits)) {
+        set(&mut self.traits);
+    }
+
+    /// When it was asked.
+    pub(crate) fn asked(&self) -> Vec<Instant> {
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// How often it was asked.
+    pub(crate) fn count(&self) -> usize {
+        self.asked().len()
+    }
+}
+
+#[async_trait]
+impl ChatModel for Scripted {
+    fn traits(&self) -> &ChatTraits {
+        &self.traits
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let number = {
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.push(Instant::now());
+            asked.len() - 1
+        };
+        let (took, result) = (self.script)(number, request);
+        if !took.is_zero() {
+            sleep(took).await;
+        }
+        result
+    }
+}
+
+/// A meter that remembers.
+#[derive(Default)]
+pub(crate) struct Counted(Mutex<Vec<Measure>>);
+
+impl Counted {
+    /// What was counted.
+    pub(crate) fn all(&self) -> Vec<Measure> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Meter for Counted {
+    fn count(&self, measure: &Measure) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(measure.clone());
+    }
+}
+
+/// A request that has this long.
+pub(crate) fn request(left: Duration) -> ChatRequest {
+    ChatRequest {
+        asked: Asked::Plan,
+        urgent: false,
+        system: "You triage alerts.".into(),
+        messages: vec![ChatMessage {
+            role: Role::User,
+            parts: vec![Part::text("What is it?")],
+        }],
+        tools: Arc::new([]),
+        may_call: false,
+        output: None,
+        max_output_tokens: 1_000,
+        deadline: Instant::now() + left,
+    }
+}
+
+/// An urgent one.
+pub(crate) fn urgent(left: Duration) -> ChatRequest {
+    ChatRequest {
+        urgent: true,
+        ..request(left)
+    }
+}
+
+/// What a request used.
+pub(crate) fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
+    Usage {
+        input_tokens,
+        output_tokens,
+        ..Usage::default()
+    }
+}
+
+/// An answer.
+pub(crate) fn answer() -> ChatAnswer {
+    ChatAnswer {
+        parts: vec![Part::text("a miner")],
+        structured: None,
+        stop: StopReason::Done,
+        usage: usage(100, 20),
+        usd: 0.0,
+        requests: 1,
+        model: "openai/main".to_owned(),
+        id: None,
+    }
+}
+
+/// A failure of one request that used 10 tokens and a cent.
+pub(crate) fn failed(failure: Failure) -> ChatError {
+    ChatError {
+        usage: usage(10, 0),
+        usd: 0.01,
+        ..ChatError::new("openai/main", failure, "no")
+    }
+}
+
+/// At once.
+pub(crate) const NOW: Duration = Duration::ZERO;
+
+/// Seconds.
+pub(crate) const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+/// A circuit that nobody watches.
+pub(crate) fn breaker() -> Breaker {
+    Breaker::new(Patience::default())
+}

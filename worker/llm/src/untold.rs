@@ -1,0 +1,144 @@
+//! What an answer used where its server does not say: as it is as a rule.
+//!
+//! Servers of one's own and gateways leave usage out, or fill it with zeros. For free, such a model would pass every cap
+//! of tokens and money. An answer that was cut off was made all the same, and one that broke off as far as it came; many
+//! say what an answer used at its end alone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, Usage};
+use async_trait::async_trait;
+
+use crate::rate::{estimate, tokens_of};
+
+/// A model whose answers all say what they used.
+pub(crate) struct Untold {
+    inner: Arc<dyn ChatModel>,
+    is_told: AtomicBool,
+}
+
+impl Untold {
+    /// Estimates what `inner` does not tell.
+    pub(crate) fn new(inner: Arc<dyn ChatModel>) -> Self {
+        Self {
+            inner,
+            is_told: AtomicBool::new(false),
+        }
+    }
+
+    /// Fills in what is missing, and says so once. What is usual is asked for only then: it reads the whole request.
+    fn fill(&self, usage: &mut Usage, usual: impl FnOnce() -> Usage) {
+        if usage.input_tokens > 0 && usage.output_tokens > 0 {
+            return;
+        }
+        let usual = usual();
+        if usage.input_tokens == 0 {
+            usage.input_tokens = usual.input_tokens;
+        }
+        if usage.output_tokens == 0 {
+            usage.output_tokens = usual.output_tokens;
+        }
+        if !self.is_told.swap(true, Ordering::Relaxed) {
+            let model = &self.inner.traits().name;
+            tracing::warn!(model.name = %model, "the server does not say how many tokens an answer used: they are estimated, and so is what they cost");
+        }
+    }
+}
+
+#[async_trait]
+impl ChatModel for Untold {
+    fn traits(&self) -> &ChatTraits {
+        self.inner.traits()
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let mut result = self.inner.chat(request).await;
+        match &mut result {
+            Ok(answer) => {
+                let parts = &answer.parts;
+                self.fill(&mut answer.usage, || {
+                    let mut usual = estimate(request);
+                    usual.output_tokens = usual.output_tokens.max(tokens_of(parts));
+                    usual
+                });
+            }
+            Err(error) if error.failure == Failure::Truncated => {
+                let traits = self.inner.traits();
+                self.fill(&mut error.usage, || Usage {
+                    output_tokens: traits.most_output(request.max_output_tokens).into(),
+                    ..estimate(request)
+                });
+            }
+            // It broke off in the middle: the adapter says what came, and the prompt is on the bill as well.
+            Err(error) if error.usage.output_tokens > 0 && error.usage.input_tokens == 0 => {
+                error.usage.input_tokens = estimate(request).input_tokens;
+            }
+            Err(_) => {}
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::chat::Part;
+
+    use super::*;
+    use crate::testing::{NOW, Scripted, answer, failed, request, secs, usage};
+
+    #[tokio::test]
+    async fn an_answer_is_not_free_because_nobody_says_what_it_used() {
+        let told = |used, text: &str| {
+            Ok(ChatAnswer {
+                usage: used,
+                parts: vec![Part::text(text)],
+                ..answer()
+            })
+        };
+        let cut = |used| {
+            Err(ChatError {
+                usage: used,
+                ..failed(Failure::Truncated)
+            })
+        };
+        let long = "word ".repeat(1_400);
+        let model = Scripted::new(move |number, _| {
+            let said = match number {
+                0 => told(usage(100, 20), "a miner"),
+                1 => told(Usage::default(), "a miner"),
+                2 => told(usage(100, 0), &long),
+                3 => cut(Usage::default()),
+                4 => Err(ChatError {
+                    usage: usage(0, 700),
+                    ..failed(Failure::Unreachable)
+                }),
+                _ => Err(ChatError {
+                    usage: Usage::default(),
+                    ..failed(Failure::Unreachable)
+                }),
+            };
+            (NOW, said)
+        });
+        let model = Untold::new(model);
+        let mut used = Vec::new();
+        for _ in 0..6 {
+            let asked = model.chat(&request(secs(1))).await;
+            used.push(match asked {
+                Ok(answer) => answer.usage,
+                Err(error) => error.usage,
+            });
+        }
+        assert_eq!(
+            used,
+            [
+                usage(100, 20),
+                usage(9, 250),
+                usage(100, 2_000),
+                usage(9, 1_000),
+                usage(9, 700),
+                Usage::default()
+            ]
+        );
+    }
+}
