@@ -9,8 +9,8 @@ use nightshift_engine::{
     Exonerator, NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, Ruled, TurnAnswer,
     TurnQuestion,
 };
+use nightshift_expression::error::EvaluationError;
 
-use super::expression::Broken;
 use super::{
     Playbook, Playbooks, conclude, decide, exonerate, findings, keys, plan, reflect, turn,
 };
@@ -40,11 +40,11 @@ impl PlaybookAnalyst {
 fn answer<T>(
     playbook: &Playbook,
     place: &str,
-    result: Result<T, Broken>,
+    result: Result<T, EvaluationError>,
 ) -> Result<Answer<T>, NoAnswer> {
-    result.map(Answer::free).map_err(|broken| {
+    result.map(Answer::free).map_err(|error| {
         NoAnswer::from(AskError::Malformed {
-            what: format!("playbook {}, {place}: {broken}", playbook.name),
+            what: format!("playbook {}, {place}: {error}", playbook.name),
         })
     })
 }
@@ -97,8 +97,8 @@ impl Exonerator for PlaybookAnalyst {
         let (facts, mut unanswered) = exonerate::exonerate(playbook, &question.alert, &scope);
         match keys::unanswered(playbook, question, &scope) {
             Ok(more) => unanswered.extend(more),
-            Err(broken) => unanswered.push(format!(
-                "The key steps of playbook {} could not be evaluated: {broken}",
+            Err(error) => unanswered.push(format!(
+                "The key steps of playbook {} could not be evaluated: {error}",
                 playbook.name
             )),
         }

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::Value;
 use nightshift_alert::{Alert, Provider};
 use nightshift_engine::{ArgumentKind, ToolCall, ToolSpec};
+use nightshift_expression::error::EvaluationError;
+use nightshift_expression::scope::Scope;
 use serde_json::{Map, Value as Json};
 
-use super::compiled;
-use super::expression::{Broken, Scope};
 use super::form::{ArgumentForm, CallForm, Playbook, StepForm};
-use super::vocabulary::NEEDS_RESULTS;
+use super::vocabulary::{LANGUAGE, NEEDS_RESULTS};
 
 /// Calls that one step makes at the most.
 pub(super) const MAX_CALLS: usize = 20;
@@ -68,7 +68,7 @@ impl<'a> Known<'a> {
     }
 
     /// The calls of a step.
-    pub(super) fn calls(&self, step: &StepForm) -> Result<Calls, Broken> {
+    pub(super) fn calls(&self, step: &StepForm) -> Result<Calls, EvaluationError> {
         let mut calls = Calls::default();
         let mut wanted = Vec::new();
         for (number, form) in step.calls.iter().enumerate() {
@@ -88,7 +88,7 @@ impl<'a> Known<'a> {
         number: usize,
         calls: &mut Calls,
         wanted: &mut Vec<Wanted>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), EvaluationError> {
         let specs: Vec<_> = self
             .tools
             .iter()
@@ -142,12 +142,12 @@ impl<'a> Known<'a> {
         form: &CallForm,
         spec: &ToolSpec,
         item: Option<&Value>,
-    ) -> Result<Option<ToolCall>, Broken> {
+    ) -> Result<Option<ToolCall>, EvaluationError> {
         let scope = self.scope.with_item(item);
         let mut arguments = Map::new();
         for (name, argument) in &form.arguments {
             let value = match argument.get_ref() {
-                ArgumentForm::Template(template) => Json::String(scope.text(template)?),
+                ArgumentForm::Template(template) => Json::String(scope.render(template)?),
                 ArgumentForm::Number(number) => Json::from(*number),
                 ArgumentForm::Flag(flag) => Json::from(*flag),
             };
@@ -247,8 +247,8 @@ fn is_late(text: &str, sort: Sort, late: &[&str]) -> bool {
         return false;
     }
     let names = match sort {
-        Sort::Expression => compiled::names(text),
-        Sort::Template => compiled::names_of_template(text),
+        Sort::Expression => LANGUAGE.names_of_expression(text),
+        Sort::Template => LANGUAGE.names_of_template(text),
     };
     names.is_ok_and(|names| late.iter().any(|name| names.contains(*name)))
 }

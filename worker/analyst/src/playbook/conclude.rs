@@ -10,10 +10,11 @@ use nightshift_alert::{Alert, Indicator, Severity};
 use nightshift_engine::{
     ActionChoice, ConcludeQuestion, ConclusionDraft, Leaning, Reason, StepStatus, Verdict,
 };
+use nightshift_expression::error::EvaluationError;
+use nightshift_expression::scope::Scope;
 
 use super::calls::{Known, MAX_CALLS};
 use super::exonerate::exonerate;
-use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
 use super::findings::{self, add_techniques};
 use super::form::{Playbook, Text, VerdictForm, action_parts};
@@ -50,7 +51,7 @@ pub(super) fn look(playbook: &Arc<Playbook>, question: &ConcludeQuestion) -> (Ar
 pub(super) fn conclude(
     playbook: &Arc<Playbook>,
     question: &ConcludeQuestion,
-) -> Result<ConclusionDraft, Broken> {
+) -> Result<ConclusionDraft, EvaluationError> {
     let (facts, mut scope) = look(playbook, question);
     let made = findings::make(playbook, &facts, &mut scope);
     // What its own rules clear is among the facts of the question by now; here they only say what could not be evaluated.
@@ -118,7 +119,7 @@ fn not_asked(
     playbook: &Playbook,
     question: &ConcludeQuestion,
     scope: &Scope,
-) -> Result<NotAsked, Broken> {
+) -> Result<NotAsked, EvaluationError> {
     let known = Known::after(&question.alert, &question.tools, scope);
     let mut not_asked = NotAsked::default();
     let (mut steps, mut values) = (Vec::new(), Vec::new());
@@ -157,8 +158,8 @@ fn first_that_holds<'a>(
         match scope.holds(when) {
             Ok(true) => return Some(form),
             Ok(false) => {}
-            Err(broken) => problems.push(format!(
-                "Verdict rule {} of playbook {} could not be evaluated: {broken}",
+            Err(error) => problems.push(format!(
+                "Verdict rule {} of playbook {} could not be evaluated: {error}",
                 number + 1,
                 playbook.name
             )),
@@ -185,8 +186,8 @@ fn gaps(question: &ConcludeQuestion) -> Vec<String> {
     .collect()
 }
 
-fn lines(scope: &Scope, texts: &[Text]) -> Result<Vec<String>, Broken> {
-    scope.lines(texts.iter().map(Text::get_ref))
+fn lines(scope: &Scope, texts: &[Text]) -> Result<Vec<String>, EvaluationError> {
+    scope.render_lines(texts.iter().map(Text::get_ref))
 }
 
 fn leaning(form: &VerdictForm, verdict: Verdict, refused: bool) -> Leaning {
@@ -230,7 +231,11 @@ fn severity(form: &VerdictForm, sent: Severity, verdict: Verdict) -> Severity {
     }
 }
 
-fn actions(form: &VerdictForm, scope: &Scope, alert: &Alert) -> Result<Vec<ActionChoice>, Broken> {
+fn actions(
+    form: &VerdictForm,
+    scope: &Scope,
+    alert: &Alert,
+) -> Result<Vec<ActionChoice>, EvaluationError> {
     let about = match &form.about {
         Some(about) => named_by(alert, &scope.list(about.get_ref())?),
         None => Vec::new(),

@@ -8,15 +8,18 @@ use nightshift_engine::{
     DecideQuestion, Decision, Judgement, Limits, PlanQuestion, Step, StepDraft, StepId, StepStatus,
     StepView, TurnAnswer, TurnQuestion,
 };
+use nightshift_expression::error::EvaluationError;
 
 use super::calls::Known;
-use super::expression::Broken;
 use super::facts::{Facts, Seen};
 use super::reflect::{due, held_back};
 use super::{Playbook, findings, plan, turn};
 
 /// Judges the last action and takes the next step that has something to ask.
-pub(super) fn decide(playbook: &Playbook, question: &DecideQuestion) -> Result<Decision, Broken> {
+pub(super) fn decide(
+    playbook: &Playbook,
+    question: &DecideQuestion,
+) -> Result<Decision, EvaluationError> {
     let planned = plan::plan(
         playbook,
         &PlanQuestion {
@@ -60,7 +63,7 @@ fn with_calls(
     playbook: &Playbook,
     question: &DecideQuestion,
     mut draft: StepDraft,
-) -> Result<Option<StepDraft>, Broken> {
+) -> Result<Option<StepDraft>, EvaluationError> {
     let turn = turn::turn(playbook, &asked(playbook, question, unstarted(&draft)))?;
     let TurnAnswer::Calls { calls, .. } = turn else {
         return Ok(None);
@@ -74,7 +77,7 @@ fn with_calls(
 fn conditional(
     playbook: &Playbook,
     question: &DecideQuestion,
-) -> Result<Option<(StepDraft, String)>, Broken> {
+) -> Result<Option<(StepDraft, String)>, EvaluationError> {
     let source = playbook.source();
     let seen = Seen {
         past: question.past.as_ref(),
@@ -101,7 +104,7 @@ fn judge(
     playbook: &Playbook,
     question: &DecideQuestion,
     view: &StepView,
-) -> Result<Judgement, Broken> {
+) -> Result<Judgement, EvaluationError> {
     Ok(
         match turn::turn(playbook, &asked(playbook, question, view.clone()))? {
             TurnAnswer::Result {

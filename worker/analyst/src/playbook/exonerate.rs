@@ -2,8 +2,9 @@
 
 use nightshift_alert::Alert;
 use nightshift_engine::Exoneration;
+use nightshift_expression::error::EvaluationError;
+use nightshift_expression::scope::Scope;
 
-use super::expression::{Broken, Scope};
 use super::form::{BenignForm, MatchedBy, Playbook, Text};
 
 /// The rules that may clear this alert. Of a playbook that a title or a technique led to there are none: others write both,
@@ -32,8 +33,8 @@ pub(super) fn exonerate(
                     }
                 }
             }
-            Err(broken) => problems.push(format!(
-                "Rule benign_when of playbook {} could not be evaluated: {broken}",
+            Err(error) => problems.push(format!(
+                "Rule benign_when of playbook {} could not be evaluated: {error}",
                 playbook.name
             )),
         }
@@ -41,7 +42,11 @@ pub(super) fn exonerate(
     (exonerations, problems)
 }
 
-fn one(playbook: &Playbook, form: &BenignForm, scope: &Scope) -> Result<Vec<Exoneration>, Broken> {
+fn one(
+    playbook: &Playbook,
+    form: &BenignForm,
+    scope: &Scope,
+) -> Result<Vec<Exoneration>, EvaluationError> {
     let for_each = form.for_each.as_ref().map(|list| list.get_ref().as_str());
     let mut exonerations = Vec::new();
     for item in scope.items(for_each)? {
@@ -50,19 +55,19 @@ fn one(playbook: &Playbook, form: &BenignForm, scope: &Scope) -> Result<Vec<Exon
             continue;
         }
         let approved_by = match &form.approved_by {
-            Some(template) => scope.line(template.get_ref())?,
+            Some(template) => scope.render_line(template.get_ref())?,
             None => playbook.owner.clone(),
         };
         exonerations.push(Exoneration {
             kind: form.kind.clone(),
             subject_type: form.subject_type,
-            subject: scope.text(form.subject.get_ref())?.trim().to_owned(),
+            subject: scope.render(form.subject.get_ref())?.trim().to_owned(),
             from: None,
             until: None,
             covers: form.covers.iter().map(Text::get_ref).cloned().collect(),
             approved_by,
-            reference: scope.line(form.reference.get_ref())?,
-            statement: scope.line(form.statement.get_ref())?,
+            reference: scope.render_line(form.reference.get_ref())?,
+            statement: scope.render_line(form.statement.get_ref())?,
             detection_wrong: form.detection_wrong,
             // A rule is about this very alert.
             scope: nightshift_engine::Scope {

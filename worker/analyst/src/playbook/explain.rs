@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use nightshift_alert::{Alert, IndicatorKind};
 use nightshift_engine::{Leaning, Limits, ToolCall, ToolSpec, Verdict};
+use nightshift_expression::scope::Scope;
 use serde::Serialize;
 
 use super::calls::Known;
-use super::expression::Scope;
 use super::facts::{Facts, Seen};
 use super::form::{Fit, MatchedBy, Playbook, StepForm, Text, VerdictForm, action_parts};
 use super::plan::draft;
@@ -161,9 +161,9 @@ pub fn explain(playbooks: &Playbooks, alert: &Alert, tools: &[ToolSpec]) -> Expl
     let (_, scope) = Facts::of(playbook, &Arc::new(alert.clone()), &seen);
     let mut problems = Vec::new();
     let objective = scope
-        .line(playbook.objective.get_ref())
-        .unwrap_or_else(|broken| {
-            problems.push(broken.to_string());
+        .render_line(playbook.objective.get_ref())
+        .unwrap_or_else(|error| {
+            problems.push(error.to_string());
             String::new()
         });
     let mut made = Explanation {
@@ -197,9 +197,9 @@ impl Explanation {
             .and_then(|draft| Ok((draft, known.calls(form)?.deferred)));
         let (draft, more_later) = match found {
             Ok((draft, deferred)) => (draft, deferred),
-            Err(broken) => {
+            Err(error) => {
                 self.problems
-                    .push(format!("step {}: {broken}", form.id.get_ref()));
+                    .push(format!("step {}: {error}", form.id.get_ref()));
                 return;
             }
         };

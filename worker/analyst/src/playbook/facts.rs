@@ -12,11 +12,12 @@ use nightshift_alert::Alert;
 use nightshift_engine::{
     CallView, Evidence, EvidenceId, Exoneration, StepView, ToolSpec, acts_outward,
 };
+use nightshift_expression::scope::Scope;
 use serde_json::{Value as Json, json};
 
-use super::expression::Scope;
 use super::findings::FINDINGS;
 use super::form::Playbook;
+use super::vocabulary::LANGUAGE;
 use super::whole::says_all;
 
 /// The field of an alert that holds the finding as it was sent.
@@ -213,7 +214,7 @@ impl Facts {
             facts,
             steps: steps.collect(),
         };
-        let mut scope = Scope::default();
+        let mut scope = Scope::new(&LANGUAGE);
         scope.set("alert", Value::from_dyn_object(Arc::clone(self)));
         scope.set("results", Value::from_object(results));
         scope.set("past", Value::from_object(Past(Arc::clone(self))));
@@ -287,7 +288,7 @@ pub(super) const FACTS: &str = "_facts";
 
 fn name_lets(playbook: &Playbook, scope: &mut Scope) {
     let lets = playbook.lets();
-    scope.name(
+    scope.define(
         lets.iter()
             .map(|(name, expression)| (name.as_str(), expression.get_ref().as_str())),
     );

@@ -8,8 +8,9 @@ use minijinja::Value;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use nightshift_alert::Technique;
 use nightshift_engine::{EvidenceId, FindingDraft, QuoteDraft};
+use nightshift_expression::error::EvaluationError;
+use nightshift_expression::scope::Scope;
 
-use super::expression::{Broken, Scope};
 use super::facts::Facts;
 use super::form::{FindingForm, Playbook, Text};
 use super::quote;
@@ -86,8 +87,8 @@ pub(super) fn make(playbook: &Playbook, facts: &Facts, scope: &mut Scope) -> Mad
                 add_techniques(&mut made.techniques, &techniques);
                 scope.set(FINDINGS, Value::from(made.ids.clone()));
             }
-            Err(broken) => made.problems.push(format!(
-                "Rule \"{}\" of playbook {} could not be evaluated: {broken}",
+            Err(error) => made.problems.push(format!(
+                "Rule \"{}\" of playbook {} could not be evaluated: {error}",
                 form.id.get_ref(),
                 playbook.name
             )),
@@ -101,7 +102,7 @@ fn one(
     form: &FindingForm,
     facts: &Facts,
     scope: &Scope,
-) -> Result<(Vec<FindingDraft>, Vec<String>), Broken> {
+) -> Result<(Vec<FindingDraft>, Vec<String>), EvaluationError> {
     let for_each = form.for_each.as_ref().map(|list| list.get_ref().as_str());
     let when = form.when.as_ref().map(|when| when.get_ref().as_str());
     let mut drafts: Vec<FindingDraft> = Vec::new();
@@ -116,15 +117,15 @@ fn one(
         }
         let mut quotes = Vec::new();
         for cite in &form.cite {
-            let place = scope.text(cite.get_ref())?;
+            let place = scope.render(cite.get_ref())?;
             quotes.extend(quote::at(&place, facts).filter(|quote| !quotes.contains(quote)));
         }
         if quotes.is_empty() {
             continue;
         }
-        let claim = scope.line(form.claim.get_ref())?;
+        let claim = scope.render_line(form.claim.get_ref())?;
         add_subject(&claim, facts, &mut quotes);
-        techniques.extend(scope.lines(form.techniques.iter().map(Text::get_ref))?);
+        techniques.extend(scope.render_lines(form.techniques.iter().map(Text::get_ref))?);
         if drafts.iter().all(|draft| draft.claim != claim) {
             drafts.push(FindingDraft {
                 claim,

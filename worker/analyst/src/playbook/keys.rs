@@ -6,10 +6,11 @@
 use chrono::DateTime;
 use nightshift_alert::Alert;
 use nightshift_engine::{ArgumentKind, ConcludeQuestion, ToolCall};
+use nightshift_expression::error::EvaluationError;
+use nightshift_expression::scope::Scope;
 use serde_json::Value;
 
 use super::calls::Known;
-use super::expression::{Broken, Scope};
 use super::form::Playbook;
 use super::turn::failure;
 
@@ -18,7 +19,7 @@ pub(super) fn unanswered(
     playbook: &Playbook,
     question: &ConcludeQuestion,
     scope: &Scope,
-) -> Result<Vec<String>, Broken> {
+) -> Result<Vec<String>, EvaluationError> {
     let mut unanswered = Vec::new();
     if *question.source == *playbook.source() {
         return Ok(unanswered);
@@ -30,7 +31,7 @@ pub(super) fn unanswered(
         }
         let wanted = known.calls(form)?.make;
         if !wanted.is_empty() && !wanted.iter().any(|call| is_answered(call, question)) {
-            let description = scope.line(form.description.get_ref())?;
+            let description = scope.render_line(form.description.get_ref())?;
             unanswered.push(format!(
                 "{description}: no answer, and nothing is cleared without one"
             ));

@@ -1,15 +1,19 @@
 //! The answer to the plan question: the steps that the configured tools can make.
 
 use nightshift_engine::{Mode, PlanAnswer, PlanQuestion, StepDraft, ToolSpec};
+use nightshift_expression::error::EvaluationError;
+use nightshift_expression::scope::Scope;
 
 use super::calls::Known;
-use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
 use super::form::{Playbook, StepForm};
 use super::kinds;
 
 /// The plan of this playbook for this alert.
-pub(super) fn plan(playbook: &Playbook, question: &PlanQuestion) -> Result<PlanAnswer, Broken> {
+pub(super) fn plan(
+    playbook: &Playbook,
+    question: &PlanQuestion,
+) -> Result<PlanAnswer, EvaluationError> {
     let source = playbook.source();
     let seen = Seen {
         past: question.past.as_ref(),
@@ -46,7 +50,7 @@ pub(super) fn plan(playbook: &Playbook, question: &PlanQuestion) -> Result<PlanA
     keep_known_dependencies(&mut steps, |_| false);
     Ok(PlanAnswer {
         mode: Mode::Planned,
-        objective: scope.line(playbook.objective.get_ref())?,
+        objective: scope.render_line(playbook.objective.get_ref())?,
         steps,
         source,
         not_covered,
@@ -62,7 +66,7 @@ pub(super) fn draft(
     scope: &Scope,
     most_calls: usize,
     not_covered: &mut Vec<String>,
-) -> Result<Option<StepDraft>, Broken> {
+) -> Result<Option<StepDraft>, EvaluationError> {
     let calls = known.calls(form)?;
     kinds::add_not_configured(&calls.missing, not_covered);
     if calls.make.is_empty() && !calls.deferred && !form.calls.is_empty() {
@@ -70,7 +74,7 @@ pub(super) fn draft(
     }
     Ok(Some(StepDraft {
         id: form.id.get_ref().clone(),
-        description: scope.line(form.description.get_ref())?,
+        description: scope.render_line(form.description.get_ref())?,
         tools: tool_names(form, known.tools),
         expected: form.expected.clone(),
         depends_on: form

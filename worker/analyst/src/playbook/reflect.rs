@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use nightshift_engine::{PlanUpdate, ReflectQuestion, Reflection, StepDraft, StepView};
+use nightshift_expression::error::EvaluationError;
+use nightshift_expression::scope::Scope;
 
 use super::calls::Known;
-use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
 use super::findings;
 use super::form::{Playbook, StepForm};
@@ -16,7 +17,7 @@ use super::whole::Ended;
 pub(super) fn reflect(
     playbook: &Arc<Playbook>,
     question: &ReflectQuestion,
-) -> Result<Reflection, Broken> {
+) -> Result<Reflection, EvaluationError> {
     if *question.source != *playbook.source() {
         return Ok(Reflection::default());
     }
@@ -82,7 +83,7 @@ pub(super) fn due(
     form: &StepForm,
     known: &Known<'_>,
     scope: &Scope,
-) -> Result<Option<(StepDraft, String)>, Broken> {
+) -> Result<Option<(StepDraft, String)>, EvaluationError> {
     if !scope.holds(form.condition())? {
         return Ok(None);
     }
@@ -90,7 +91,7 @@ pub(super) fn due(
         return Ok(None);
     };
     let because = match &form.because {
-        Some(because) => scope.line(because.get_ref())?,
+        Some(because) => scope.render_line(because.get_ref())?,
         None => "its condition holds".to_owned(),
     };
     Ok(Some((draft, because)))

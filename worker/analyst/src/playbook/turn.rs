@@ -1,15 +1,20 @@
 //! The answer to a turn: the calls that are still to be made, or what the step came to.
 
 use nightshift_engine::{CallView, StepOutcome, StepView, TurnAnswer, TurnQuestion};
+use nightshift_expression::error::EvaluationError;
+use nightshift_expression::scope::Scope;
+use nightshift_expression::text::one_line;
 
 use super::calls::{Calls, Known};
-use super::expression::{Broken, Scope, one_line};
 use super::facts::{Facts, Seen};
 use super::findings;
 use super::form::{Playbook, StepForm};
 
 /// The next calls of the step, or its result.
-pub(super) fn turn(playbook: &Playbook, question: &TurnQuestion) -> Result<TurnAnswer, Broken> {
+pub(super) fn turn(
+    playbook: &Playbook,
+    question: &TurnQuestion,
+) -> Result<TurnAnswer, EvaluationError> {
     let steps = with_own_step(question);
     let seen = Seen {
         past: question.past.as_ref(),
@@ -42,7 +47,7 @@ fn foreign(
     playbook: &Playbook,
     question: &TurnQuestion,
     scope: &Scope,
-) -> Result<TurnAnswer, Broken> {
+) -> Result<TurnAnswer, EvaluationError> {
     if question.steps.len() == 1 && question.source.is_empty() {
         let known = Known::after(&question.alert, &question.tools, scope);
         let mut all = Calls::default();
@@ -56,7 +61,7 @@ fn foreign(
             return Ok(TurnAnswer::calls(calls));
         }
     }
-    result(&question.step, None, &Calls::default(), &Scope::default())
+    result(&question.step, None, &Calls::default(), scope)
 }
 
 /// All steps, this one with its calls as the question tells them.
@@ -96,7 +101,7 @@ fn result(
     form: Option<&StepForm>,
     calls: &Calls,
     scope: &Scope,
-) -> Result<TurnAnswer, Broken> {
+) -> Result<TurnAnswer, EvaluationError> {
     let failures: Vec<String> = view.calls.iter().filter_map(failure).collect();
     let all_failed = !view.calls.is_empty() && failures.len() == view.calls.len();
     let met = match form.and_then(|form| form.met.as_ref()) {
@@ -114,7 +119,7 @@ fn result(
     let mut parts = Vec::new();
     match form.and_then(|form| form.summary.as_ref()) {
         _ if all_failed => {}
-        Some(summary) => parts.push(scope.line(summary.get_ref())?),
+        Some(summary) => parts.push(scope.render_line(summary.get_ref())?),
         None => parts.push(counted(view)),
     }
     if let Some(first) = failures.first().filter(|_| all_failed) {

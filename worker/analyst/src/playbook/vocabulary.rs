@@ -6,10 +6,12 @@
 mod entries;
 
 use std::net::IpAddr;
+use std::sync::LazyLock;
 
 use ipnet::IpNet;
 use minijinja::value::{Serde, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
+use nightshift_expression::language::Language;
 use serde_json::{Value as Json, json};
 
 pub(super) use entries::named_of;
@@ -53,8 +55,11 @@ pub(super) const NEEDS_RESULTS: [&str; 8] = [
     "results", "each", "answered", "whole", "partial", "unasked", "rows", "finding",
 ];
 
+/// The language of playbooks.
+pub(super) static LANGUAGE: LazyLock<Language> = LazyLock::new(|| Language::new(add));
+
 /// Adds the functions and filters.
-pub(super) fn add(environment: &mut Environment<'static>) {
+fn add(environment: &mut Environment<'static>) {
     environment.add_function("indicators", indicators);
     environment.add_function("details", details);
     environment.add_function("patterns", patterns);

@@ -11,10 +11,10 @@ use minijinja::value::Object;
 use minijinja::{State, Value};
 use nightshift_alert::{Alert, IndicatorKind, Role};
 use nightshift_engine::{CallView, Evidence, Searched, StepView, ToolCall, ToolSpec};
+use nightshift_expression::scope::Scope;
 use serde_json::Value as Json;
 
 use super::calls::{Known, about};
-use super::expression::Scope;
 use super::facts::Facts;
 use super::form::Playbook;
 use super::turn::failure;

@@ -1,17 +1,16 @@
 //! Expressions and templates of a playbook: whether they compile, and whether every name in them means something.
 
 use minijinja::value::ValueKind;
+use nightshift_expression::scope::Scope;
 use serde_json::Value as Json;
 use toml::Spanned;
 
 use super::fields;
 use super::place::{Report, unknown};
 use super::scan::{self, Token};
-use crate::playbook::compiled::environment;
-use crate::playbook::expression::Scope;
 use crate::playbook::facts::{FACTS, Facts, blank_alert};
 use crate::playbook::form::{ArgumentForm, Playbook, Text, VerdictForm, action_parts};
-use crate::playbook::vocabulary::FUNCTIONS;
+use crate::playbook::vocabulary::{FUNCTIONS, LANGUAGE};
 
 /// Variables that every expression sees.
 const VARIABLES: [&str; 8] = [
@@ -130,12 +129,14 @@ impl Check<'_, '_> {
     fn text(&mut self, text: &Text, sort: Sort, has_item: bool) {
         let source = text.get_ref().as_str();
         let (result, tokens) = if sort == Sort::Template {
-            let names = environment()
+            let names = LANGUAGE
+                .environment()
                 .template_from_str(source)
                 .map(|template| template.undeclared_variables(false));
             (names, scan::template(source))
         } else {
-            let names = environment()
+            let names = LANGUAGE
+                .environment()
                 .compile_expression(source)
                 .map(|expression| expression.undeclared_variables(false));
             (names, scan::expression(source))
@@ -312,7 +313,8 @@ impl Check<'_, '_> {
 
     /// A `for_each` must give a list. Tried on a case without results: what gives something else there always does.
     fn list(&mut self, text: &Text) {
-        let value = environment()
+        let value = LANGUAGE
+            .environment()
             .compile_expression(text.get_ref())
             .and_then(|expression| expression.eval(self.nothing.context()));
         if let Ok(value) = value
@@ -332,12 +334,17 @@ fn is_attribute(tokens: &[(usize, Token<'_>)], offset: usize) -> bool {
 }
 
 fn is_global(word: &str) -> bool {
-    word != FACTS && environment().globals().any(|(name, _)| name == word)
+    word != FACTS
+        && LANGUAGE
+            .environment()
+            .globals()
+            .any(|(name, _)| name == word)
 }
 
 /// Whether the environment has a filter or test of this name.
 fn is_named(word: &str, sort: &str) -> bool {
-    environment()
+    LANGUAGE
+        .environment()
         .compile_expression_owned(format!("name is {sort}"))
         .and_then(|expression| {
             expression.eval(minijinja::Value::from_pairs([(
