@@ -9,24 +9,25 @@ mod analyst;
 mod calls;
 mod catalogue;
 mod check;
+mod completeness;
 mod conclude;
 mod decide;
-mod deeds;
 mod exonerate;
 mod explain;
 mod facts;
 mod findings;
 mod form;
+mod functions;
 mod keys;
 mod kinds;
+mod language;
 mod patterns;
 mod plan;
 mod quote;
 mod reflect;
+mod scope;
 mod set;
 mod turn;
-mod vocabulary;
-mod whole;
 
 #[cfg(test)]
 mod tests;

@@ -12,11 +12,9 @@ use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 use serde_json::{Map, Value as Json};
 
-use super::form::{ArgumentForm, CallForm, Playbook, StepForm};
-use super::vocabulary::{LANGUAGE, NEEDS_RESULTS};
-
-/// Calls that one step makes at the most.
-pub(super) const MAX_CALLS: usize = 20;
+use super::facts::functions::NEED_RESULTS;
+use super::form::{ArgumentForm, CallForm, MAX_CALLS, Playbook, StepForm};
+use super::language::LANGUAGE;
 
 /// The audit logs of clouds: all that are configured are asked where an alert does not say which cloud it is of.
 const AUDIT: [&str; 2] = ["log_search.cloudtrail", "log_search.gcp_audit"];
@@ -35,7 +33,7 @@ pub(super) struct Calls {
 }
 
 /// What is known when the calls of a step are filled in.
-pub(super) struct Known<'a> {
+pub(super) struct CallPlanner<'a> {
     alert: &'a Alert,
     pub(super) tools: &'a [ToolSpec],
     scope: &'a Scope,
@@ -43,7 +41,7 @@ pub(super) struct Known<'a> {
     late: Vec<&'a str>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> CallPlanner<'a> {
     /// Before any step was made: what needs results waits.
     pub(super) fn before(
         playbook: &'a Playbook,
@@ -200,14 +198,14 @@ fn fairly(wanted: Vec<Wanted>) -> (Vec<ToolCall>, Vec<String>) {
         if made.contains(&index) {
             make.push(call);
         } else {
-            left_out.push(about(&call));
+            left_out.push(subject_of_call(&call));
         }
     }
     (make, left_out)
 }
 
-/// What a call is about, in a word.
-pub(super) fn about(call: &ToolCall) -> String {
+/// Returns the value that a call is about.
+pub(super) fn subject_of_call(call: &ToolCall) -> String {
     let value = call.arguments.values().find_map(Json::as_str);
     value.unwrap_or(&call.tool).to_owned()
 }
@@ -227,7 +225,7 @@ fn needs_results(form: &CallForm, late: &[&str]) -> bool {
 
 /// Names whose values are known only when steps have ended: those of results, and named expressions that use them.
 fn late_names(playbook: &Playbook) -> Vec<&str> {
-    let mut late = NEEDS_RESULTS.to_vec();
+    let mut late = NEED_RESULTS.to_vec();
     for (name, expression) in playbook.lets() {
         if is_late(expression.get_ref(), Sort::Expression, &late) {
             late.push(name);

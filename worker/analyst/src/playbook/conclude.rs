@@ -13,22 +13,26 @@ use nightshift_engine::{
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 
-use super::calls::{Known, MAX_CALLS};
+use super::calls::CallPlanner;
+use super::completeness::set_step_answers;
 use super::exonerate::exonerate;
-use super::facts::{Facts, Seen};
+use super::facts::answers::failure;
+use super::facts::{CaseFacts, QuestionParts};
 use super::findings::{self, add_techniques};
-use super::form::{Playbook, Text, VerdictForm, action_parts};
-use super::turn::failure;
-use super::vocabulary::named_of;
-use super::whole::Ended;
+use super::form::{MAX_CALLS, Playbook, Text, VerdictForm, action_parts};
+use super::functions::first_names;
+use super::scope;
 use super::{keys, kinds};
 
 /// Most values that a gap names.
 const MOST_NAMED: usize = 4;
 
 /// Facts and scope of a case whose work has ended.
-pub(super) fn look(playbook: &Arc<Playbook>, question: &ConcludeQuestion) -> (Arc<Facts>, Scope) {
-    let seen = Seen {
+pub(super) fn look(
+    playbook: &Arc<Playbook>,
+    question: &ConcludeQuestion,
+) -> (Arc<CaseFacts>, Scope) {
+    let parts = QuestionParts {
         past: question.past.as_ref(),
         steps: &question.steps,
         source: &question.source,
@@ -36,8 +40,8 @@ pub(super) fn look(playbook: &Arc<Playbook>, question: &ConcludeQuestion) -> (Ar
         cleared: question.cleared,
         tools: &question.tools,
     };
-    let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
-    Ended::tell(
+    let (facts, mut scope) = scope::of_question(playbook, &question.alert, &parts);
+    set_step_answers(
         playbook,
         &question.steps,
         &question.tools,
@@ -120,7 +124,7 @@ fn not_asked(
     question: &ConcludeQuestion,
     scope: &Scope,
 ) -> Result<NotAsked, EvaluationError> {
-    let known = Known::after(&question.alert, &question.tools, scope);
+    let known = CallPlanner::after(&question.alert, &question.tools, scope);
     let mut not_asked = NotAsked::default();
     let (mut steps, mut values) = (Vec::new(), Vec::new());
     for form in &playbook.steps {
@@ -139,7 +143,7 @@ fn not_asked(
         not_asked.lines.push(format!(
             "Left out, beyond {MAX_CALLS} calls in a step: {steps}"
         ));
-        let values = named_of(&values, MOST_NAMED);
+        let values = first_names(&values, MOST_NAMED);
         not_asked.left_out = Some(format!(
             "{values}, which are beyond the {MAX_CALLS} calls of a step (left out: {steps})"
         ));

@@ -10,9 +10,10 @@ use nightshift_engine::{
 };
 use nightshift_expression::error::EvaluationError;
 
-use super::calls::Known;
-use super::facts::{Facts, Seen};
+use super::calls::CallPlanner;
+use super::facts::QuestionParts;
 use super::reflect::{due, held_back};
+use super::scope;
 use super::{Playbook, findings, plan, turn};
 
 /// Judges the last action and takes the next step that has something to ask.
@@ -79,16 +80,16 @@ fn conditional(
     question: &DecideQuestion,
 ) -> Result<Option<(StepDraft, String)>, EvaluationError> {
     let source = playbook.source();
-    let seen = Seen {
+    let parts = QuestionParts {
         past: question.past.as_ref(),
         steps: &question.steps,
         tools: &question.tools,
         source: &source,
-        ..Seen::default()
+        ..QuestionParts::default()
     };
-    let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
+    let (facts, mut scope) = scope::of_question(playbook, &question.alert, &parts);
     findings::make(playbook, &facts, &mut scope);
-    let known = Known::after(&question.alert, &question.tools, &scope);
+    let known = CallPlanner::after(&question.alert, &question.tools, &scope);
     for form in held_back(playbook, &question.steps) {
         let Some((draft, because)) = due(form, &known, &scope)? else {
             continue;

@@ -12,10 +12,11 @@ use nightshift_engine::{Leaning, Limits, ToolCall, ToolSpec, Verdict};
 use nightshift_expression::scope::Scope;
 use serde::Serialize;
 
-use super::calls::Known;
-use super::facts::{Facts, Seen};
+use super::calls::CallPlanner;
+use super::facts::QuestionParts;
 use super::form::{Fit, MatchedBy, Playbook, StepForm, Text, VerdictForm, action_parts};
 use super::plan::draft;
+use super::scope;
 use super::{Playbooks, exonerate, kinds};
 
 /// Kinds of tools whose records may clear an alert.
@@ -153,12 +154,12 @@ pub fn explain(playbooks: &Playbooks, alert: &Alert, tools: &[ToolSpec]) -> Expl
         .closest(alert, |one| one.name != playbook.name)
         .map(|(next, fit)| candidate(next, Some(fit)));
     let source = playbook.source();
-    let seen = Seen {
+    let parts = QuestionParts {
         tools,
         source: &source,
-        ..Seen::default()
+        ..QuestionParts::default()
     };
-    let (_, scope) = Facts::of(playbook, &Arc::new(alert.clone()), &seen);
+    let (_, scope) = scope::of_question(playbook, &Arc::new(alert.clone()), &parts);
     let mut problems = Vec::new();
     let objective = scope
         .render_line(playbook.objective.get_ref())
@@ -181,7 +182,7 @@ pub fn explain(playbooks: &Playbooks, alert: &Alert, tools: &[ToolSpec]) -> Expl
         },
         problems,
     };
-    let known = Known::before(playbook, alert, tools, &scope);
+    let known = CallPlanner::before(playbook, alert, tools, &scope);
     for form in &playbook.steps {
         made.add(form, &known, &scope);
     }
@@ -191,7 +192,7 @@ pub fn explain(playbooks: &Playbooks, alert: &Alert, tools: &[ToolSpec]) -> Expl
 }
 
 impl Explanation {
-    fn add(&mut self, form: &StepForm, known: &Known<'_>, scope: &Scope) {
+    fn add(&mut self, form: &StepForm, known: &CallPlanner<'_>, scope: &Scope) {
         let most = Limits::default().calls_per_turn;
         let found = draft(form, known, scope, most, &mut self.not_covered)
             .and_then(|draft| Ok((draft, known.calls(form)?.deferred)));

@@ -1,24 +1,37 @@
-//! What an expression sees of a case: the alert, the results of each step, earlier cases, what clears it.
+//! The facts of a case: the alert, the results of each step, earlier cases, the records that clear it.
 //!
-//! Everything comes from a question of the engine; nothing is looked up here. Most expressions want little of it, so what
+//! Everything comes from a question of the engine; nothing is looked up here. Most expressions read little of it, so what
 //! is large (the finding as it was sent, earlier cases, whole results) is read when it is first asked for, once per question.
+//! [`functions`] has the functions of playbooks that read the facts.
+
+pub(super) mod answers;
+mod attribution;
+mod fields;
+pub(super) mod functions;
+pub(super) mod step_answers;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use minijinja::Value;
 use minijinja::value::{Enumerator, Object, Serde};
+use minijinja::{Error, ErrorKind, State, Value};
 use nightshift_alert::Alert;
 use nightshift_engine::{
     CallView, Evidence, EvidenceId, Exoneration, StepView, ToolSpec, acts_outward,
 };
-use nightshift_expression::scope::Scope;
 use serde_json::{Value as Json, json};
 
-use super::findings::FINDINGS;
 use super::form::Playbook;
-use super::vocabulary::LANGUAGE;
-use super::whole::says_all;
+use answers::is_complete;
+
+/// The variable that holds the facts; functions read it, expressions have no use for it.
+pub(super) const FACTS: &str = "_facts";
+
+/// The variable that holds the ids of the findings that were made.
+pub(super) const FINDINGS: &str = "findings";
+
+/// Most entries that one function gives.
+const MAX_ENTRIES: usize = 256;
 
 /// The field of an alert that holds the finding as it was sent.
 const RAW: &str = "raw";
@@ -28,7 +41,7 @@ static NO_PAST: LazyLock<Json> = LazyLock::new(|| json!({"cases": [], "found": 0
 
 /// The parts of a question that expressions may see.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen<'a> {
+pub(super) struct QuestionParts<'a> {
     pub(super) past: Option<&'a Arc<Evidence>>,
     pub(super) steps: &'a [StepView],
     pub(super) tools: &'a [ToolSpec],
@@ -48,7 +61,7 @@ pub(super) struct CallResult {
 
 /// The facts of a case, as the functions of expressions read them.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct CaseFacts {
     /// `E0`: the alert; none where there is no case yet.
     source: Option<Arc<Alert>>,
     /// The same as JSON, but for the finding as it was sent.
@@ -68,7 +81,7 @@ pub(super) struct Facts {
 }
 
 /// As a value it is the alert, each field turned when it is asked for.
-impl Object for Facts {
+impl Object for CaseFacts {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let name = key.as_str()?;
         let of = if name == RAW {
@@ -87,9 +100,9 @@ impl Object for Facts {
 
 /// Earlier cases as a value.
 #[derive(Debug)]
-struct Past(Arc<Facts>);
+struct PastCases(Arc<CaseFacts>);
 
-impl Object for Past {
+impl Object for PastCases {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let field = self.0.past_cases().get(key.as_str()?)?;
         Some(Value::from(Serde(field)))
@@ -103,12 +116,12 @@ impl Object for Past {
 
 /// The calls of each step as a value.
 #[derive(Debug)]
-struct Results {
-    facts: Arc<Facts>,
+struct StepResults {
+    facts: Arc<CaseFacts>,
     steps: BTreeMap<String, (Vec<CallView>, OnceLock<Value>)>,
 }
 
-impl Object for Results {
+impl Object for StepResults {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let (calls, list) = self.steps.get(key.as_str()?)?;
         let json = |call| result_json(call, &self.facts.bodies);
@@ -138,26 +151,26 @@ impl Bodies {
     }
 }
 
-impl Facts {
-    /// Facts and scope for one question.
-    pub(super) fn of(
+impl CaseFacts {
+    /// Collects the facts for one question, and the calls of each step as the variable `results`.
+    pub(super) fn from_question(
         playbook: &Playbook,
         alert: &Arc<Alert>,
-        seen: &Seen<'_>,
-    ) -> (Arc<Self>, Scope) {
-        let calls = seen.steps.iter().flat_map(|step| &step.calls);
+        parts: &QuestionParts<'_>,
+    ) -> (Arc<Self>, Value) {
+        let calls = parts.steps.iter().flat_map(|step| &step.calls);
         let evidence = calls.filter_map(|call| call.evidence.as_ref());
         let bodies = evidence
-            .chain(seen.past)
+            .chain(parts.past)
             .map(|evidence| (evidence.id, (Arc::clone(evidence), OnceLock::new())));
         let bodies = Bodies(bodies.collect());
-        let planned_by_us = seen.source == playbook.source();
+        let planned_by_us = parts.source == playbook.source();
         let (mut results, mut calls_of) = (BTreeMap::new(), BTreeMap::new());
         for step in &playbook.steps {
             let calls: Vec<&CallView> = if planned_by_us {
-                own_calls(step.id.get_ref(), seen.steps)
+                own_calls(step.id.get_ref(), parts.steps)
             } else {
-                calls_of_kinds(step.calls.iter().map(|call| call.tool.get_ref()), seen)
+                calls_of_kinds(step.calls.iter().map(|call| call.tool.get_ref()), parts)
             };
             let answered = calls.iter().filter_map(|call| answered(call)).collect();
             results.insert(step.id.get_ref().clone(), answered);
@@ -170,26 +183,17 @@ impl Facts {
             alert: OnceLock::new(),
             subject: alert.subject().unwrap_or_default().to_owned(),
             results,
-            past: seen.past.map(|past| past.id),
-            exonerations: seen.exonerations.to_vec(),
+            past: parts.past.map(|past| past.id),
+            exonerations: parts.exonerations.to_vec(),
             bodies,
         });
-        let mut scope = facts.scope(calls_of, seen);
-        scope.set(
-            "subject",
-            Value::from(alert.subject().unwrap_or("the resource")),
-        );
-        name_lets(playbook, &mut scope);
-        (facts, scope)
+        let results = facts.results_value(calls_of);
+        (facts, results)
     }
 
-    /// The scope of a case that knows nothing: what an expression may name, for checks before there is a case.
-    pub(super) fn of_nothing(playbook: &Playbook) -> Scope {
-        let results = playbook
-            .steps
-            .iter()
-            .map(|step| (step.id.get_ref().clone(), Vec::new()))
-            .collect();
+    /// Returns the facts of a case that knows nothing, for checks before there is a case.
+    pub(super) fn blank(playbook: &Playbook) -> (Arc<Self>, Value) {
+        let ids = playbook.steps.iter().map(|step| step.id.get_ref().clone());
         let facts = Arc::new(Self {
             source: None,
             fields: blank_alert(),
@@ -200,29 +204,22 @@ impl Facts {
             exonerations: Vec::new(),
             bodies: Bodies::default(),
         });
-        let mut scope = facts.scope(results, &Seen::default());
-        scope.set("subject", Value::from(""));
-        name_lets(playbook, &mut scope);
-        scope
+        let results = facts.results_value(ids.map(|id| (id, Vec::new())).collect());
+        (facts, results)
     }
 
-    fn scope(self: &Arc<Self>, calls: BTreeMap<String, Vec<CallView>>, seen: &Seen<'_>) -> Scope {
-        let facts = Arc::clone(self);
+    fn results_value(self: &Arc<Self>, calls: BTreeMap<String, Vec<CallView>>) -> Value {
         let steps = calls.into_iter();
         let steps = steps.map(|(name, calls)| (name, (calls, OnceLock::new())));
-        let results = Results {
-            facts,
+        Value::from_object(StepResults {
+            facts: Arc::clone(self),
             steps: steps.collect(),
-        };
-        let mut scope = Scope::new(&LANGUAGE);
-        scope.set("alert", Value::from_dyn_object(Arc::clone(self)));
-        scope.set("results", Value::from_object(results));
-        scope.set("past", Value::from_object(Past(Arc::clone(self))));
-        scope.set("cleared", Value::from(seen.cleared));
-        scope.set("exonerations", Value::from(Serde(seen.exonerations)));
-        scope.set(FINDINGS, Value::from(Vec::<String>::new()));
-        scope.set(FACTS, Value::from_dyn_object(Arc::clone(self)));
-        scope
+        })
+    }
+
+    /// Returns the earlier cases as the variable `past`.
+    pub(super) fn past_value(self: &Arc<Self>) -> Value {
+        Value::from_object(PastCases(Arc::clone(self)))
     }
 
     /// The alert itself; none where there is no case yet.
@@ -250,10 +247,10 @@ impl Facts {
     }
 
     /// Whether an answer says all that there is of what it was asked for.
-    pub(super) fn says_all(&self, evidence: &Evidence) -> bool {
+    pub(super) fn is_complete(&self, evidence: &Evidence) -> bool {
         let body = self.body(evidence.id);
         body.zip(self.source.as_deref())
-            .is_some_and(|(body, alert)| says_all(evidence, body, alert))
+            .is_some_and(|(body, alert)| is_complete(evidence, body, alert))
     }
 
     fn past_cases(&self) -> &Json {
@@ -283,15 +280,16 @@ pub(super) fn blank_alert() -> Json {
     })
 }
 
-/// The variable that holds the facts; functions read it, expressions have no use for it.
-pub(super) const FACTS: &str = "_facts";
-
-fn name_lets(playbook: &Playbook, scope: &mut Scope) {
-    let lets = playbook.lets();
-    scope.define(
-        lets.iter()
-            .map(|(name, expression)| (name.as_str(), expression.get_ref().as_str())),
-    );
+/// Reads the facts that the scope of an expression holds.
+fn with_facts<T>(state: &State<'_, '_>, read: impl FnOnce(&CaseFacts) -> T) -> Result<T, Error> {
+    let value = state.lookup(FACTS).unwrap_or_default();
+    match value.downcast_object_ref::<CaseFacts>() {
+        Some(facts) => Ok(read(facts)),
+        None => Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "there are no facts here",
+        )),
+    }
 }
 
 fn own_calls<'a>(name: &str, steps: &'a [StepView]) -> Vec<&'a CallView> {
@@ -305,7 +303,7 @@ fn own_calls<'a>(name: &str, steps: &'a [StepView]) -> Vec<&'a CallView> {
 /// Where somebody else made the plan, a step of the playbook takes whatever its kinds of tools gave.
 fn calls_of_kinds<'a, 'k>(
     kinds: impl Iterator<Item = &'k String>,
-    seen: &Seen<'a>,
+    parts: &QuestionParts<'a>,
 ) -> Vec<&'a CallView> {
     let wanted: Vec<&String> = kinds.collect();
     let means = |call: &CallView| {
@@ -319,11 +317,12 @@ fn calls_of_kinds<'a, 'k>(
             })
         });
         by_kind
-            || seen.tools.iter().any(|spec| {
+            || parts.tools.iter().any(|spec| {
                 spec.name == call.call.tool && wanted.iter().any(|kind| spec.answers_to(kind))
             })
     };
-    seen.steps
+    parts
+        .steps
         .iter()
         .flat_map(|view| &view.calls)
         .filter(|call| means(call))

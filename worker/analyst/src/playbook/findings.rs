@@ -11,12 +11,9 @@ use nightshift_engine::{EvidenceId, FindingDraft, QuoteDraft};
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 
-use super::facts::Facts;
+use super::facts::{CaseFacts, FINDINGS};
 use super::form::{FindingForm, Playbook, Text};
 use super::quote;
-
-/// The variable that holds the ids of the findings that were made.
-pub(super) const FINDINGS: &str = "findings";
 
 /// What the finding rules of a playbook came to.
 #[derive(Debug, Default)]
@@ -35,7 +32,7 @@ pub(super) struct Made {
 #[derive(Debug)]
 struct Late {
     playbook: Arc<Playbook>,
-    facts: Arc<Facts>,
+    facts: Arc<CaseFacts>,
     /// What the rules see.
     scope: Scope,
     ids: OnceLock<Vec<String>>,
@@ -65,7 +62,7 @@ impl Object for Late {
 }
 
 /// Has the scope know which findings are made, without making them where no rule asks.
-pub(super) fn tell(playbook: &Arc<Playbook>, facts: &Arc<Facts>, scope: &mut Scope) {
+pub(super) fn tell(playbook: &Arc<Playbook>, facts: &Arc<CaseFacts>, scope: &mut Scope) {
     let late = Late {
         playbook: Arc::clone(playbook),
         facts: Arc::clone(facts),
@@ -76,7 +73,7 @@ pub(super) fn tell(playbook: &Arc<Playbook>, facts: &Arc<Facts>, scope: &mut Sco
 }
 
 /// Evaluates all finding rules; `scope` then knows which were made.
-pub(super) fn make(playbook: &Playbook, facts: &Facts, scope: &mut Scope) -> Made {
+pub(super) fn make(playbook: &Playbook, facts: &CaseFacts, scope: &mut Scope) -> Made {
     let mut made = Made::default();
     for form in &playbook.findings {
         match one(form, facts, scope) {
@@ -100,7 +97,7 @@ pub(super) fn make(playbook: &Playbook, facts: &Facts, scope: &mut Scope) -> Mad
 /// The findings of a rule, and the techniques that they show.
 fn one(
     form: &FindingForm,
-    facts: &Facts,
+    facts: &CaseFacts,
     scope: &Scope,
 ) -> Result<(Vec<FindingDraft>, Vec<String>), EvaluationError> {
     let for_each = form.for_each.as_ref().map(|list| list.get_ref().as_str());
@@ -138,7 +135,7 @@ fn one(
 }
 
 /// A claim that names the alert's subject also cites where the alert does.
-fn add_subject(claim: &str, facts: &Facts, quotes: &mut Vec<QuoteDraft>) {
+fn add_subject(claim: &str, facts: &CaseFacts, quotes: &mut Vec<QuoteDraft>) {
     const PLACES: [&str; 2] = ["E0:/resources/0/name", "E0:/resources/0/id"];
     let cites_alert = quotes
         .iter()

@@ -12,6 +12,9 @@ use toml::Spanned;
 
 use super::patterns;
 
+/// Calls that one step makes at the most.
+pub(super) const MAX_CALLS: usize = 20;
+
 /// A text with its place in the file.
 pub(super) type Text = Spanned<String>;
 
@@ -49,6 +52,54 @@ pub struct Playbook {
     pub(super) otherwise: Option<Spanned<VerdictForm>>,
     #[serde(rename = "action", default)]
     pub(super) actions: Vec<Spanned<ActionTemplate>>,
+}
+
+impl Playbook {
+    /// The ids of its steps, in order.
+    #[must_use]
+    pub fn step_names(&self) -> Vec<&str> {
+        self.steps
+            .iter()
+            .map(|step| step.id.get_ref().as_str())
+            .collect()
+    }
+
+    /// What a plan of this playbook says it comes from.
+    #[must_use]
+    pub fn source(&self) -> String {
+        format!("playbook {} {}", self.name, self.version)
+    }
+
+    pub(super) fn step(&self, id: &str) -> Option<&StepForm> {
+        self.steps.iter().find(|step| step.id.get_ref() == id)
+    }
+
+    /// The named expressions, in the order of the file.
+    pub(super) fn lets(&self) -> Vec<(&String, &Text)> {
+        let mut lets: Vec<_> = self.lets.iter().collect();
+        lets.sort_by_key(|(_, text)| text.span().start);
+        lets
+    }
+
+    /// A playbook that does nothing and decides nothing: it stands where the generic one should be.
+    pub(super) fn last_resort() -> Self {
+        Self {
+            name: "generic".to_owned(),
+            version: 0,
+            title: "Any alert".to_owned(),
+            owner: String::new(),
+            meaning: String::new(),
+            matches: Match::default(),
+            objective: Spanned::new(0..0, "Find out what happened".to_owned()),
+            lets: BTreeMap::new(),
+            steps: Vec::new(),
+            findings: Vec::new(),
+            benign: Vec::new(),
+            verdicts: Vec::new(),
+            otherwise: None,
+            actions: Vec::new(),
+        }
+    }
 }
 
 /// Which alerts a playbook is for. What is empty matches everything; all that is given must match, one of `types`, `titles`,

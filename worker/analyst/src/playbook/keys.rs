@@ -10,9 +10,9 @@ use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 use serde_json::Value;
 
-use super::calls::Known;
+use super::calls::CallPlanner;
+use super::facts::answers::failure;
 use super::form::Playbook;
-use super::turn::failure;
 
 /// What the playbook's key steps would have asked and nobody answered, as the report says it.
 pub(super) fn unanswered(
@@ -24,7 +24,7 @@ pub(super) fn unanswered(
     if *question.source == *playbook.source() {
         return Ok(unanswered);
     }
-    let known = Known::after(&question.alert, &question.tools, scope);
+    let known = CallPlanner::after(&question.alert, &question.tools, scope);
     for form in playbook.steps.iter().filter(|form| form.key) {
         if !scope.holds(form.condition())? {
             continue;

@@ -4,10 +4,11 @@ use nightshift_engine::{Mode, PlanAnswer, PlanQuestion, StepDraft, ToolSpec};
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 
-use super::calls::Known;
-use super::facts::{Facts, Seen};
+use super::calls::CallPlanner;
+use super::facts::QuestionParts;
 use super::form::{Playbook, StepForm};
 use super::kinds;
+use super::scope;
 
 /// The plan of this playbook for this alert.
 pub(super) fn plan(
@@ -15,14 +16,14 @@ pub(super) fn plan(
     question: &PlanQuestion,
 ) -> Result<PlanAnswer, EvaluationError> {
     let source = playbook.source();
-    let seen = Seen {
+    let parts = QuestionParts {
         past: question.past.as_ref(),
         tools: &question.tools,
         source: &source,
-        ..Seen::default()
+        ..QuestionParts::default()
     };
-    let (_, scope) = Facts::of(playbook, &question.alert, &seen);
-    let known = Known::before(playbook, &question.alert, &question.tools, &scope);
+    let (_, scope) = scope::of_question(playbook, &question.alert, &parts);
+    let known = CallPlanner::before(playbook, &question.alert, &question.tools, &scope);
     let mut steps = Vec::new();
     let mut not_covered = Vec::new();
     let mut conditional = false;
@@ -62,7 +63,7 @@ pub(super) fn plan(
 /// configured is added to `not_covered`.
 pub(super) fn draft(
     form: &StepForm,
-    known: &Known<'_>,
+    known: &CallPlanner<'_>,
     scope: &Scope,
     most_calls: usize,
     not_covered: &mut Vec<String>,

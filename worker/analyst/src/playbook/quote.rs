@@ -3,10 +3,10 @@
 use nightshift_engine::{EvidenceId, QuoteDraft};
 use serde_json::Value as Json;
 
-use super::facts::Facts;
+use super::facts::CaseFacts;
 
 /// The quote of the scalar at `place`; none where there is no such evidence or no scalar.
-pub(super) fn at(place: &str, facts: &Facts) -> Option<QuoteDraft> {
+pub(super) fn at(place: &str, facts: &CaseFacts) -> Option<QuoteDraft> {
     let (id, pointer) = place.trim().split_once(':')?;
     let evidence = EvidenceId::try_from(id.to_owned()).ok()?;
     let value = facts.body(evidence)?.pointer(pointer)?;

@@ -6,12 +6,13 @@ use nightshift_engine::{PlanUpdate, ReflectQuestion, Reflection, StepDraft, Step
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 
-use super::calls::Known;
-use super::facts::{Facts, Seen};
+use super::calls::CallPlanner;
+use super::completeness::set_step_answers;
+use super::facts::QuestionParts;
 use super::findings;
 use super::form::{Playbook, StepForm};
 use super::plan::{draft, keep_known_dependencies};
-use super::whole::Ended;
+use super::scope;
 
 /// Steps whose `when` holds are added; claims that hold are insights.
 pub(super) fn reflect(
@@ -21,15 +22,15 @@ pub(super) fn reflect(
     if *question.source != *playbook.source() {
         return Ok(Reflection::default());
     }
-    let seen = Seen {
+    let parts = QuestionParts {
         past: question.past.as_ref(),
         steps: &question.steps,
         tools: &question.tools,
         source: &question.source,
-        ..Seen::default()
+        ..QuestionParts::default()
     };
-    let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
-    Ended::tell(
+    let (facts, mut scope) = scope::of_question(playbook, &question.alert, &parts);
+    set_step_answers(
         playbook,
         &question.steps,
         &question.tools,
@@ -37,7 +38,7 @@ pub(super) fn reflect(
         &mut scope,
     );
     let made = findings::make(playbook, &facts, &mut scope);
-    let known = Known::after(&question.alert, &question.tools, &scope);
+    let known = CallPlanner::after(&question.alert, &question.tools, &scope);
     let asked = |form: &StepForm| {
         question.updates.iter().any(|record| {
             matches!(&record.update, PlanUpdate::AddStep { step, .. } if step.id == *form.id.get_ref())
@@ -81,7 +82,7 @@ pub(super) fn held_back<'a>(
 /// The conditional step, and why it is made, if its condition holds and there is something to ask.
 pub(super) fn due(
     form: &StepForm,
-    known: &Known<'_>,
+    known: &CallPlanner<'_>,
     scope: &Scope,
 ) -> Result<Option<(StepDraft, String)>, EvaluationError> {
     if !scope.holds(form.condition())? {

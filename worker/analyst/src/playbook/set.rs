@@ -6,8 +6,9 @@ use std::sync::Arc;
 use nightshift_alert::Alert;
 use nightshift_engine::{ActionTemplate, PlanAnswer, PlanQuestion};
 
+use super::catalogue::catalogue;
 use super::check::{Level, Problem, examine};
-use super::form::{Fit, Playbook, StepForm, Text};
+use super::form::{Fit, Playbook};
 use super::plan::plan;
 
 /// The playbooks that are compiled in, by file name. The generic one is the last resort for every alert.
@@ -258,56 +259,8 @@ impl Playbooks {
             .flat_map(|playbook| &playbook.actions)
             .map(|action| Arc::new(action.get_ref().clone()))
             .collect();
-        actions.extend(super::catalogue());
+        actions.extend(catalogue());
         actions
-    }
-}
-
-impl Playbook {
-    /// The ids of its steps, in order.
-    #[must_use]
-    pub fn step_names(&self) -> Vec<&str> {
-        self.steps
-            .iter()
-            .map(|step| step.id.get_ref().as_str())
-            .collect()
-    }
-
-    /// What a plan of this playbook says it comes from.
-    #[must_use]
-    pub fn source(&self) -> String {
-        format!("playbook {} {}", self.name, self.version)
-    }
-
-    pub(super) fn step(&self, id: &str) -> Option<&StepForm> {
-        self.steps.iter().find(|step| step.id.get_ref() == id)
-    }
-
-    /// The named expressions, in the order of the file.
-    pub(super) fn lets(&self) -> Vec<(&String, &Text)> {
-        let mut lets: Vec<_> = self.lets.iter().collect();
-        lets.sort_by_key(|(_, text)| text.span().start);
-        lets
-    }
-
-    /// A playbook that does nothing and decides nothing: it stands where the generic one should be.
-    fn last_resort() -> Self {
-        Self {
-            name: "generic".to_owned(),
-            version: 0,
-            title: "Any alert".to_owned(),
-            owner: String::new(),
-            meaning: String::new(),
-            matches: super::Match::default(),
-            objective: toml::Spanned::new(0..0, "Find out what happened".to_owned()),
-            lets: std::collections::BTreeMap::new(),
-            steps: Vec::new(),
-            findings: Vec::new(),
-            benign: Vec::new(),
-            verdicts: Vec::new(),
-            otherwise: None,
-            actions: Vec::new(),
-        }
     }
 }
 

@@ -5,10 +5,12 @@ use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 use nightshift_expression::text::one_line;
 
-use super::calls::{Calls, Known};
-use super::facts::{Facts, Seen};
+use super::calls::{CallPlanner, Calls};
+use super::facts::QuestionParts;
+use super::facts::answers::failure;
 use super::findings;
-use super::form::{Playbook, StepForm};
+use super::form::{MAX_CALLS, Playbook, StepForm};
+use super::scope;
 
 /// The next calls of the step, or its result.
 pub(super) fn turn(
@@ -16,23 +18,23 @@ pub(super) fn turn(
     question: &TurnQuestion,
 ) -> Result<TurnAnswer, EvaluationError> {
     let steps = with_own_step(question);
-    let seen = Seen {
+    let parts = QuestionParts {
         past: question.past.as_ref(),
         steps: &steps,
         tools: &question.tools,
         source: &question.source,
-        ..Seen::default()
+        ..QuestionParts::default()
     };
     let form = playbook
         .step(&question.step.step.name)
         .filter(|_| *question.source == *playbook.source());
-    let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
+    let (facts, mut scope) = scope::of_question(playbook, &question.alert, &parts);
     let Some(form) = form else {
         // Conditions name what was found.
         findings::make(playbook, &facts, &mut scope);
         return foreign(playbook, question, &scope);
     };
-    let known = Known::after(&question.alert, &question.tools, &scope);
+    let known = CallPlanner::after(&question.alert, &question.tools, &scope);
     let calls = known.calls(form)?;
     let open = still_open(&calls, question);
     if open.is_empty() {
@@ -49,7 +51,7 @@ fn foreign(
     scope: &Scope,
 ) -> Result<TurnAnswer, EvaluationError> {
     if question.steps.len() == 1 && question.source.is_empty() {
-        let known = Known::after(&question.alert, &question.tools, scope);
+        let known = CallPlanner::after(&question.alert, &question.tools, scope);
         let mut all = Calls::default();
         for form in &playbook.steps {
             if scope.holds(form.condition())? {
@@ -134,7 +136,7 @@ fn result(
     if !calls.left_out.is_empty() {
         parts.push(format!(
             "Not looked up, beyond {} calls: {}.",
-            super::calls::MAX_CALLS,
+            MAX_CALLS,
             calls.left_out.join(", ")
         ));
     }
@@ -143,21 +145,6 @@ fn result(
         summary: one_line(&parts.join(" ")),
         findings: Vec::new(),
     })
-}
-
-/// Why a call gave nothing.
-pub(super) fn failure(call: &CallView) -> Option<String> {
-    let by_tool = || {
-        call.evidence
-            .as_ref()
-            .and_then(|evidence| evidence.error.as_ref())
-    };
-    let error = call.refused.as_ref().or_else(by_tool);
-    match error {
-        Some(error) => Some(error.to_string()),
-        None if call.evidence.is_none() => Some("it was not made".to_owned()),
-        None => None,
-    }
 }
 
 fn has_rows(call: &CallView) -> bool {

@@ -8,9 +8,10 @@ use toml::Spanned;
 use super::fields;
 use super::place::{Report, unknown};
 use super::scan::{self, Token};
-use crate::playbook::facts::{FACTS, Facts, blank_alert};
+use crate::playbook::facts::{FACTS, blank_alert};
 use crate::playbook::form::{ArgumentForm, Playbook, Text, VerdictForm, action_parts};
-use crate::playbook::vocabulary::{FUNCTIONS, LANGUAGE};
+use crate::playbook::language::{LANGUAGE, functions};
+use crate::playbook::scope;
 
 /// Variables that every expression sees.
 const VARIABLES: [&str; 8] = [
@@ -40,7 +41,7 @@ pub(super) fn expressions(playbook: &Playbook, report: &mut Report<'_>) {
     let mut check = Check {
         playbook,
         report,
-        nothing: Facts::of_nothing(playbook),
+        nothing: scope::blank(playbook),
         alert: blank_alert(),
     };
     for (index, (name, expression)) in playbook.lets().into_iter().enumerate() {
@@ -204,7 +205,8 @@ impl Check<'_, '_> {
                 self.error(text, *offset, message);
             } else {
                 let lets = self.playbook.lets.keys().map(String::as_str);
-                let known = VARIABLES.iter().chain(&FUNCTIONS).copied().chain(lets);
+                let functions: Vec<&str> = functions().collect();
+                let known = VARIABLES.iter().chain(&functions).copied().chain(lets);
                 self.error(text, *offset, unknown("name", word, known));
             }
         }
@@ -212,7 +214,7 @@ impl Check<'_, '_> {
 
     /// Whether a named expression may be called so, and is not one too many.
     fn is_free(&mut self, name: &str, index: usize, at: usize) {
-        if VARIABLES.contains(&name) || FUNCTIONS.contains(&name) || name == FACTS {
+        if VARIABLES.contains(&name) || is_function(name) || name == FACTS {
             let message = format!("`{name}` is something already: give this another name");
             self.report.error(at, message);
         }
@@ -249,7 +251,7 @@ impl Check<'_, '_> {
                         .any(|one| one.span() == text.span()))
                 && expression.span() != text.span()
         });
-        is_let || VARIABLES.contains(&word) || FUNCTIONS.contains(&word) || is_global(word)
+        is_let || VARIABLES.contains(&word) || is_function(word) || is_global(word)
     }
 
     /// Steps and findings that an expression names.
@@ -331,6 +333,10 @@ impl Check<'_, '_> {
 fn is_attribute(tokens: &[(usize, Token<'_>)], offset: usize) -> bool {
     let before = tokens.iter().take_while(|(at, _)| *at < offset).last();
     before.is_some_and(|(_, token)| *token == Token::Sign('.'))
+}
+
+fn is_function(word: &str) -> bool {
+    functions().any(|name| name == word)
 }
 
 fn is_global(word: &str) -> bool {

@@ -1,7 +1,7 @@
-//! Whether a call was to the very thing that a record is about.
+//! Whether a call was made on the resource that a record is about.
 //!
 //! What a log names as the resource depends on the call: a user, a secret, a function, an object. Whoever calls chooses those
-//! names, so a thing is known by its kind and its service, never by a name alone.
+//! names, so a resource is identified by its kind and its service, never by a name alone.
 
 use nightshift_alert::IndicatorKind;
 

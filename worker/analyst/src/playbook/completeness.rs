@@ -1,0 +1,132 @@
+//! Which steps were answered completely: only their answers show that something is absent.
+//!
+//! A search that failed, that was cut, or whose log does not cover the alert's time shows no absence. A rule that clears for
+//! what was not found asks `whole(step)`, or where a register clears `not partial(step)`, whoever made the plan: what counts
+//! are the calls that the playbook itself makes.
+
+use std::sync::Arc;
+
+use minijinja::Value;
+use nightshift_alert::Alert;
+use nightshift_engine::{CallView, Evidence, StepView, ToolCall, ToolSpec};
+use nightshift_expression::scope::Scope;
+use serde_json::Value as Json;
+
+use super::calls::{CallPlanner, subject_of_call};
+use super::facts::CaseFacts;
+use super::facts::answers::failure;
+use super::facts::step_answers::{LazyStepAnswers, STEP_ANSWERS, StepAnswers};
+use super::form::Playbook;
+
+/// The argument for how many rows a search may give; what is left out for it is reported as cut.
+const LIMIT: &str = "limit";
+
+/// Tells the scope of a case whose work has ended which steps were answered completely, in part or not at all. It is found
+/// out when a rule first asks.
+pub(super) fn set_step_answers(
+    playbook: &Arc<Playbook>,
+    steps: &[StepView],
+    tools: &Arc<[ToolSpec]>,
+    facts: &Arc<CaseFacts>,
+    scope: &mut Scope,
+) {
+    let case = EndedCase {
+        playbook: Arc::clone(playbook),
+        steps: steps.to_vec(),
+        tools: Arc::clone(tools),
+        facts: Arc::clone(facts),
+        scope: scope.clone(),
+    };
+    let answers = LazyStepAnswers::new(move || {
+        let alert = case.facts.source();
+        alert.map_or_else(StepAnswers::default, |alert| case.step_answers(alert))
+    });
+    scope.set(STEP_ANSWERS, Value::from_object(answers));
+}
+
+/// A case whose work has ended.
+struct EndedCase {
+    playbook: Arc<Playbook>,
+    steps: Vec<StepView>,
+    tools: Arc<[ToolSpec]>,
+    facts: Arc<CaseFacts>,
+    /// What the calls are filled in from.
+    scope: Scope,
+}
+
+impl EndedCase {
+    fn step_answers(&self, alert: &Alert) -> StepAnswers {
+        let planner = CallPlanner::after(alert, &self.tools, &self.scope);
+        let mut answers = StepAnswers::default();
+        for form in &self.playbook.steps {
+            let calls = planner.calls(form);
+            let asks_nothing = calls
+                .as_ref()
+                .is_ok_and(|calls| calls.make.is_empty() && calls.left_out.is_empty());
+            if asks_nothing {
+                continue;
+            }
+            let name = form.id.get_ref();
+            if let Ok(calls) = &calls {
+                let silent = calls.make.iter().filter(|call| self.has_no_answer(call));
+                let values = silent.map(subject_of_call);
+                let values = values.chain(calls.left_out.iter().cloned());
+                answers.unanswered.insert(name.clone(), values.collect());
+            }
+            let calls = calls.ok().filter(|calls| calls.left_out.is_empty());
+            let made = calls.map_or_else(Vec::new, |calls| calls.make);
+            if !made.is_empty() && made.iter().all(|call| self.is_complete(call)) {
+                answers.complete.push(name.clone());
+            } else if !made.iter().any(|call| self.is_complete(call))
+                || !made
+                    .iter()
+                    .all(|call| self.is_complete(call) || self.is_of_other_log(call))
+            {
+                answers.partial.push(name.clone());
+            }
+        }
+        answers
+    }
+
+    fn has_no_answer(&self, call: &ToolCall) -> bool {
+        answers_to(&self.steps, call).next().is_none()
+    }
+
+    fn is_complete(&self, call: &ToolCall) -> bool {
+        answers_to(&self.steps, call).any(|answer| self.facts.is_complete(answer))
+    }
+
+    /// Returns whether the answer may be of an unrelated application's log: one without a record of the alert's time.
+    fn is_of_other_log(&self, call: &ToolCall) -> bool {
+        answers_to(&self.steps, call).any(|answer| {
+            let is_none = |pointer: &str| {
+                let body = self.facts.body(answer.id);
+                body.and_then(|body| body.pointer(pointer)) == Some(&0.into())
+            };
+            // Rows without a known time may be of that time.
+            answer.kind == "log_search.json_lines"
+                && is_none("/searched/records_in_time")
+                && answer.rows.unwrap_or_default() == 0
+        })
+    }
+}
+
+/// Returns the answers to this very call, with whatever limit.
+fn answers_to<'a>(
+    steps: &'a [StepView],
+    wanted: &'a ToolCall,
+) -> impl Iterator<Item = &'a Evidence> {
+    let same = |view: &&CallView| {
+        view.call.tool == wanted.tool
+            && without_limit(&view.call).eq(without_limit(wanted))
+            && failure(view).is_none()
+    };
+    let calls = steps.iter().flat_map(|step| &step.calls);
+    calls
+        .filter(same)
+        .filter_map(|view| view.evidence.as_deref())
+}
+
+fn without_limit(call: &ToolCall) -> impl Iterator<Item = (&String, &Json)> {
+    call.arguments.iter().filter(|(name, _)| *name != LIMIT)
+}

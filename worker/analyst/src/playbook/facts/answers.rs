@@ -1,0 +1,64 @@
+//! How a call was answered: whether it failed, and whether the answer shows all that there is.
+
+use nightshift_alert::{Alert, IndicatorKind, Role};
+use nightshift_engine::{CallView, Evidence, Searched};
+use serde_json::{Value as Json, json};
+
+/// Returns why a call gave nothing; `None` where it gave an answer.
+pub(in crate::playbook) fn failure(call: &CallView) -> Option<String> {
+    let by_tool = || {
+        call.evidence
+            .as_ref()
+            .and_then(|evidence| evidence.error.as_ref())
+    };
+    let error = call.refused.as_ref().or_else(by_tool);
+    match error {
+        Some(error) => Some(error.to_string()),
+        None if call.evidence.is_none() => Some("it was not made".to_owned()),
+        None => None,
+    }
+}
+
+/// Returns whether nothing was left out of an answer but what repeats rows that are shown. Of a log's answer, also whether
+/// the log covers the time of the alert, and what the alert itself is about.
+pub(super) fn is_complete(evidence: &Evidence, body: &Json, alert: &Alert) -> bool {
+    let is = |pointer: &str, value: Json| body.pointer(pointer) == Some(&value);
+    if is_cut(evidence, body) && !is("/left_out", "repeats".into()) {
+        return false;
+    }
+    let searched = Searched::in_body(evidence, body);
+    searched.is_none_or(|searched| searched.covers(&alert.times))
+        && !(is("/rows_matched", 0.into()) && lacks_call_of_alert(evidence, alert))
+}
+
+/// Returns between which times the rows lie that an answer does not show; `None` where it shows all.
+pub(super) fn hidden_rows(evidence: &Evidence, body: &Json) -> Option<Json> {
+    let moment = |pointer: &str| body.pointer(pointer).filter(|at| at.is_string());
+    // Those without a time may be of any.
+    let is_timed = body.pointer("/searched/without_time").is_none();
+    let first = moment("/summary/first").filter(|_| is_timed);
+    let last = moment("/summary/last").filter(|_| is_timed);
+    is_cut(evidence, body).then(|| json!({"first": first, "last": last}))
+}
+
+/// Returns whether an answer does not show all that it found.
+fn is_cut(evidence: &Evidence, body: &Json) -> bool {
+    evidence.truncated || body.pointer("/truncated") == Some(&true.into())
+}
+
+/// Returns whether a search of the trail without a row shows that the trail is of another account or region: the search
+/// was for the key that the alert says was used, or for whoever made the call that the alert reports.
+fn lacks_call_of_alert(evidence: &Evidence, alert: &Alert) -> bool {
+    let is_call = alert
+        .action
+        .as_deref()
+        .is_some_and(|action| action.starts_with("AWS_API_CALL"));
+    let asked = |name: &str| evidence.arguments.get(name).and_then(Json::as_str);
+    let (key, caller) = (asked("access_key"), asked("principal").filter(|_| is_call));
+    evidence.kind == "log_search.cloudtrail"
+        && alert.indicators.iter().any(|one| match one.kind {
+            IndicatorKind::AccessKey => one.role != Role::Related && key == Some(&*one.value),
+            IndicatorKind::Principal => one.role == Role::Actor && caller == Some(&*one.value),
+            _ => false,
+        })
+}
