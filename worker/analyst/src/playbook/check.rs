@@ -5,54 +5,15 @@ mod fields;
 mod matches;
 mod names;
 mod place;
+mod problem;
 mod rules;
 mod scan;
 
-use std::fmt;
-
 use nightshift_engine::ToolSpec;
-use serde::Serialize;
+
+pub use problem::{Level, Problem};
 
 use super::form::Playbook;
-
-/// How bad a problem is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// The playbook cannot be used.
-    Error,
-    /// The playbook works, but not as its author thinks.
-    Warning,
-}
-
-/// Something wrong in a playbook file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
-    /// The file.
-    pub file: String,
-    /// Line, counted from 1.
-    pub line: usize,
-    /// Column in characters, counted from 1.
-    pub column: usize,
-    /// How bad it is.
-    pub severity: Level,
-    /// What is wrong and how to mend it.
-    pub message: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = match self.severity {
-            Level::Error => "error",
-            Level::Warning => "warning",
-        };
-        write!(
-            f,
-            "{}:{}:{}: {severity}: {}",
-            self.file, self.line, self.column, self.message
-        )
-    }
-}
 
 /// Everything that is wrong with a playbook, in the order of the file. `tools` and `feeds` are those that are configured;
 /// those that are built in may be asked for also where nobody configured them.

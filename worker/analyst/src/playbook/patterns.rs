@@ -5,61 +5,32 @@
 //! for malice: nothing here clears an alert.
 
 mod condition;
+mod files;
 mod fragments;
 mod plain;
 mod readers;
 mod values;
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use nightshift_alert::Alert;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use condition::Condition;
+use files::FILES;
 use values::{Field, Values};
 
-/// Most values that one pattern tells.
-const MOST_TOLD: usize = 6;
-
-/// The files, by name.
-pub(super) const FILES: [(&str, &str); 9] = [
-    (
-        "fragments.toml",
-        include_str!("../../patterns/fragments.toml"),
-    ),
-    (
-        "credentials.toml",
-        include_str!("../../patterns/credentials.toml"),
-    ),
-    (
-        "execution.toml",
-        include_str!("../../patterns/execution.toml"),
-    ),
-    (
-        "persistence.toml",
-        include_str!("../../patterns/persistence.toml"),
-    ),
-    ("evasion.toml", include_str!("../../patterns/evasion.toml")),
-    (
-        "movement.toml",
-        include_str!("../../patterns/movement.toml"),
-    ),
-    ("impact.toml", include_str!("../../patterns/impact.toml")),
-    (
-        "identity.toml",
-        include_str!("../../patterns/identity.toml"),
-    ),
-    ("network.toml", include_str!("../../patterns/network.toml")),
-];
+/// Greatest number of values that one pattern lists.
+const MAX_LISTED_VALUES: usize = 6;
 
 /// A file of patterns.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    /// Parts of regular expressions that several rows of all files name as `<name>`.
-    #[serde(default)]
-    fragments: BTreeMap<String, String>,
+    /// [`fragments`] reads them.
+    #[serde(default, rename = "fragments")]
+    _fragments: IgnoredAny,
     #[serde(default)]
     pub(super) pattern: Vec<Pattern>,
 }
@@ -128,7 +99,7 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
     let mut patterns: Vec<Pattern> = files.into_iter().flat_map(|file| file.pattern).collect();
     for pattern in &mut patterns {
         for condition in pattern.when.iter_mut().chain(&mut pattern.unless) {
-            condition.fill_in();
+            condition.expand_fragments();
         }
     }
     patterns
@@ -200,7 +171,7 @@ fn told(found: &[&Field]) -> String {
     }
     let mut told = String::new();
     let mut before = String::new();
-    for field in found.iter().take(MOST_TOLD) {
+    for field in found.iter().take(MAX_LISTED_VALUES) {
         if !told.is_empty() {
             told.push_str(", ");
         }
@@ -212,7 +183,7 @@ fn told(found: &[&Field]) -> String {
         told.push_str(&field.written);
         before = label;
     }
-    match found.len().saturating_sub(MOST_TOLD) {
+    match found.len().saturating_sub(MAX_LISTED_VALUES) {
         0 => told,
         more => format!("{told} and {more} more"),
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::{Level, Problem};
+use super::problem::{Level, Problem};
 
 /// Problems of one file.
 pub(super) struct Report<'a> {

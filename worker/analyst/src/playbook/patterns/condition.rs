@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-use super::fragments::filled_in;
+use super::fragments;
 use super::values::{Field, Values};
 
 /// Most memory of one compiled expression.
@@ -62,10 +62,10 @@ struct Compiled {
 }
 
 impl Condition {
-    /// Puts the named parts into its expressions.
-    pub(super) fn fill_in(&mut self) {
+    /// Replaces the named parts of its expressions.
+    pub(super) fn expand_fragments(&mut self) {
         for text in self.any.iter_mut().chain(&mut self.none) {
-            *text = filled_in(text);
+            *text = fragments::expand(text);
         }
     }
 

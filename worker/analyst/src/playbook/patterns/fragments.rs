@@ -3,17 +3,26 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::{FILES, File};
+use serde::Deserialize;
+
+use super::files::FILES;
+
+/// What a file of patterns has beside the patterns.
+#[derive(Debug, Deserialize)]
+struct FragmentTable {
+    #[serde(default)]
+    fragments: BTreeMap<String, String>,
+}
 
 static FRAGMENTS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
-    let files = FILES
+    let tables = FILES
         .iter()
-        .filter_map(|(_, text)| toml::from_str::<File>(text).ok());
-    files.flat_map(|file| file.fragments).collect()
+        .filter_map(|(_, text)| toml::from_str::<FragmentTable>(text).ok());
+    tables.flat_map(|table| table.fragments).collect()
 });
 
-/// Puts the named parts into an expression; a part may name another one.
-pub(super) fn filled_in(expression: &str) -> String {
+/// Replaces the named parts of an expression; a part may name another one.
+pub(super) fn expand(expression: &str) -> String {
     let twice = FRAGMENTS.iter().chain(FRAGMENTS.iter());
     twice.fold(expression.to_owned(), |text, (name, fragment)| {
         text.replace(&format!("<{name}>"), &format!("(?:{fragment})"))

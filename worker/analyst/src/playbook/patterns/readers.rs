@@ -21,7 +21,7 @@ fn of_program(name: &str) -> Option<Regex> {
 }
 
 fn of(expression: &str) -> Option<Regex> {
-    Regex::new(&fragments::filled_in(expression)).ok()
+    Regex::new(&fragments::expand(expression)).ok()
 }
 
 fn matches(regex: &LazyLock<Option<Regex>>, text: &str) -> bool {

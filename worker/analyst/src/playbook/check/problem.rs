@@ -1,0 +1,44 @@
+//! Problems of a playbook file, with line and column.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// The severity of a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// The playbook cannot be used.
+    Error,
+    /// The playbook works, but not as its author thinks.
+    Warning,
+}
+
+/// A problem of a playbook file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The file.
+    pub file: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+    /// Its severity.
+    pub severity: Level,
+    /// What is wrong and how to fix it.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Level::Error => "error",
+            Level::Warning => "warning",
+        };
+        write!(
+            f,
+            "{}:{}:{}: {severity}: {}",
+            self.file, self.line, self.column, self.message
+        )
+    }
+}
