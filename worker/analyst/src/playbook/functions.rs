@@ -27,8 +27,8 @@ pub(super) fn register(environment: &mut Environment<'static>) {
     environment.add_filter("free_of", lists::free_of);
     environment.add_filter("flat", lists::flat);
     environment.add_filter("mentioning", lists::mentioning);
-    environment.add_filter("written", audit_events::mutating_calls);
-    environment.add_filter("guarded", audit_events::sensitive_services);
+    environment.add_filter("mutating_calls", audit_events::mutating_calls);
+    environment.add_filter("sensitive_services", audit_events::sensitive_services);
     environment.add_filter("not_from", audit_events::not_from);
     environment.add_filter("named", text::named);
     environment.add_filter("short", text::short);

@@ -229,7 +229,7 @@ impl Check<'_, '_> {
         for (offset, token) in scan::expression(text.get_ref()) {
             if let Token::Word(
                 word @ ("finding" | "findings" | "cleared" | "cleared_by" | "exonerations"
-                | "unexplained" | "whole"),
+                | "unattributed" | "whole"),
             ) = token
             {
                 let message =

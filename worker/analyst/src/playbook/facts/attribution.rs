@@ -22,7 +22,7 @@ use crate::playbook::functions::{AuditEvent, words};
 /// Registers the function and the filter.
 pub(super) fn register(environment: &mut Environment<'static>) {
     environment.add_function("cleared_by", cleared_by);
-    environment.add_filter("unexplained", unattributed);
+    environment.add_filter("unattributed", unattributed);
 }
 
 /// `entries | unattributed(kinds)`: the rows that no record of these kinds speaks of, nor one that lists the call. A record

@@ -127,7 +127,7 @@ fn g06_a_log_that_lacks_the_time_of_the_alert_or_its_own_call_clears_nothing() {
 
 #[test]
 fn g06_of_an_alert_that_names_no_cloud_every_audit_log_is_asked() {
-    let deed: Answers = |kind, arguments| match kind {
+    let audit_event: Answers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(logged(kind, json!([call("CreateUser")]))),
         _ => Ok(nothing(kind, arguments)),
     };
@@ -138,7 +138,7 @@ fn g06_of_an_alert_that_names_no_cloud_every_audit_log_is_asked() {
         .filter(|kind| !kind.contains("gcp"))
         .collect();
     for kinds in [&ALL[..], &aws] {
-        let world = World::with(kinds, deed).clearing(known());
+        let world = World::with(kinds, audit_event).clearing(known());
         let ran = world.run(alert.clone());
         assert!(!ran.conclusion.verdict.is_benign());
         assert!(ran.claims().contains("CreateUser"), "{}", ran.claims());
@@ -187,9 +187,9 @@ fn g06_the_last_row_of_the_last_search_is_seen() {
 fn g06_a_call_that_changed_something_else_is_cleared_by_no_record_for_the_identity() {
     let answers: Answers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
-            let mut deed = call("SomethingThatIsNewTomorrow");
-            deed["read_only"] = json!(false);
-            Ok(logged(kind, json!([call("ListRoles"), deed])))
+            let mut audit_event = call("SomethingThatIsNewTomorrow");
+            audit_event["read_only"] = json!(false);
+            Ok(logged(kind, json!([call("ListRoles"), audit_event])))
         }
         _ => Ok(nothing(kind, arguments)),
     };

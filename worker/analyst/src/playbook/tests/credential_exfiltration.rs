@@ -153,7 +153,7 @@ fn call(action: &str, source: &str) -> Value {
 #[test]
 fn g06_f24_a_log_that_failed_or_was_cut_holds_no_deed_and_clears_nothing() {
     let failed: Answers = |_, _| Err(ToolError::Timeout { secs: 30 });
-    // Many harmless calls nearer to the alert push the deed out of what is shown.
+    // Many harmless calls nearer to the alert push the mutating call out of what is shown.
     let cut: Answers = |kind, _| {
         let mut answer = logged(
             kind,
@@ -214,14 +214,14 @@ fn a_secret_taken_from_another_private_network_or_through_a_service_did_leave() 
         ("CreateUser", "172.31.9.9"),
         ("CreateUser", "cloudformation.amazonaws.com"),
     ] {
-        DEED.set((action, source));
+        AUDIT_EVENT.set((action, source));
         let log: Answers = |kind, _| {
-            let (action, source) = DEED.get();
-            let mut deed = call(action, source);
-            deed["service"] = json!("iam.amazonaws.com");
+            let (action, source) = AUDIT_EVENT.get();
+            let mut audit_event = call(action, source);
+            audit_event["service"] = json!("iam.amazonaws.com");
             Ok(logged(
                 kind,
-                json!([call("ListBuckets", "203.0.113.42"), deed]),
+                json!([call("ListBuckets", "203.0.113.42"), audit_event]),
             ))
         };
         let end = behind_our_egress(log);
@@ -243,7 +243,7 @@ fn a_secret_taken_from_another_private_network_or_through_a_service_did_leave() 
 }
 
 thread_local! {
-    static DEED: std::cell::Cell<(&'static str, &'static str)> = const { std::cell::Cell::new(("", "")) };
+    static AUDIT_EVENT: std::cell::Cell<(&'static str, &'static str)> = const { std::cell::Cell::new(("", "")) };
 }
 
 #[test]

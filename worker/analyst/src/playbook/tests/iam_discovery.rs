@@ -194,7 +194,7 @@ fn a_record_for_looking_clears_nobody_who_then_made_a_key() {
 
 #[test]
 fn g06_no_call_that_changed_something_is_cleared_or_passed_over_whatever_its_name() {
-    for deed in [
+    for action in [
         "DeleteUser",
         "CreateSAMLProvider",
         "BatchGetSecretValue",
@@ -203,30 +203,30 @@ fn g06_no_call_that_changed_something_is_cleared_or_passed_over_whatever_its_nam
         "PutMetricAlarm",
         "SomethingThatIsNewTomorrow",
     ] {
-        DEED.set(deed);
+        AUDIT_EVENT.set(action);
         let answers: Answers = |kind, arguments| match kind {
             "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
-            "log_search.cloudtrail" => Ok(trail(&["ListUsers", DEED.get()])),
+            "log_search.cloudtrail" => Ok(trail(&["ListUsers", AUDIT_EVENT.get()])),
             _ => quiet(kind, arguments),
         };
         let ran = World::with(&ALL, answers)
             .clearing(record("identity", IndicatorKind::Principal, "ci-deployer"))
             .run(sample(ALERT));
-        assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{deed}");
-        assert_ne!(ran.conclusion.leaning, Leaning::Benign, "{deed}");
+        assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{action}");
+        assert_ne!(ran.conclusion.leaning, Leaning::Benign, "{action}");
         let claims = ran.claims();
-        assert!(claims.contains(&format!("It did: {deed} by")), "{claims}");
+        assert!(claims.contains(&format!("It did: {action} by")), "{claims}");
         assert!(!claims.contains("only read"), "{claims}");
         assert!(!claims.contains("holds no call"), "{claims}");
         let decide = ran.would_decide();
-        let asks = format!("Whether {deed} by ci-deployer was meant");
+        let asks = format!("Whether {action} by ci-deployer was meant");
         assert!(decide.contains(&asks), "{decide}");
         assert!(!decide.contains("that covers Discovery"), "{decide}");
     }
 }
 
 thread_local! {
-    static DEED: std::cell::Cell<&'static str> = const { std::cell::Cell::new("") };
+    static AUDIT_EVENT: std::cell::Cell<&'static str> = const { std::cell::Cell::new("") };
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_sign_in_is_no_deed_and_a_log_that_does_not_tell_reads_is_not_said_to() {
 
 #[test]
 fn a_change_explains_what_it_made_but_no_new_user_and_a_test_explains_both() {
-    for (kind, deed, verdict) in [
+    for (kind, action, verdict) in [
         ("change", "CreateStack", Verdict::BenignTruePositive),
         ("change", "CreateUser", Verdict::Inconclusive),
         (
@@ -259,16 +259,16 @@ fn a_change_explains_what_it_made_but_no_new_user_and_a_test_explains_both() {
         ),
         ("identity", "CreateStack", Verdict::Inconclusive),
     ] {
-        DEED.set(deed);
+        AUDIT_EVENT.set(action);
         let answers: Answers = |kind, arguments| match kind {
             "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
-            "log_search.cloudtrail" => Ok(trail(&["ListUsers", DEED.get()])),
+            "log_search.cloudtrail" => Ok(trail(&["ListUsers", AUDIT_EVENT.get()])),
             _ => quiet(kind, arguments),
         };
         let ran = World::with(&ALL, answers)
             .clearing(record(kind, IndicatorKind::Principal, "ci-deployer"))
             .run(sample(ALERT));
-        assert_eq!(ran.conclusion.verdict, verdict, "{kind} {deed}");
+        assert_eq!(ran.conclusion.verdict, verdict, "{kind} {action}");
     }
 }
 

@@ -168,9 +168,9 @@ fn without_registers_and_logs_it_stays_open() {
 fn what_the_key_deleted_counts_from_wherever_it_was_used() {
     let inside: Answers = |kind, arguments| match kind {
         "log_search.cloudtrail" if !arguments["access_key"].is_null() => {
-            let mut deed = call("DeleteObjects", "claims-export", "10.20.1.1");
-            deed["access_key"] = arguments["access_key"].clone();
-            Ok(logged(kind, json!([deed])))
+            let mut audit_event = call("DeleteObjects", "claims-export", "10.20.1.1");
+            audit_event["access_key"] = arguments["access_key"].clone();
+            Ok(logged(kind, json!([audit_event])))
         }
         _ => quiet(kind, arguments),
     };

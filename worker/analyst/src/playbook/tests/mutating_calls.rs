@@ -178,12 +178,12 @@ fn a_log_that_was_cut_or_could_not_be_read_clears_nothing_in_any_playbook() {
 #[test]
 fn the_next_key_of_an_identity_is_in_the_same_hands() {
     let next_key: Answers = |kind, arguments| {
-        let mut deed = call("CreateUser", json!(false));
-        deed["access_key"] = json!("AKIAEXAMPLE00000009");
+        let mut audit_event = call("CreateUser", json!(false));
+        audit_event["access_key"] = json!("AKIAEXAMPLE00000009");
         let look = call("ListUsers", json!(true));
         match kind {
             "log_search.cloudtrail" if arguments["access_key"].is_null() => {
-                Ok(logged(kind, json!([look, deed])))
+                Ok(logged(kind, json!([look, audit_event])))
             }
             _ => audited(kind, arguments, look),
         }

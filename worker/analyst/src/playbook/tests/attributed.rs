@@ -87,13 +87,13 @@ fn a_report_opens_with_the_record_that_clears() {
 
 /// The call that the alert is about.
 fn look() -> Value {
-    let mut look = deed("198.51.100.23", "2026-03-02T02:55:00Z");
+    let mut look = audit_event("198.51.100.23", "2026-03-02T02:55:00Z");
     look["action"] = json!("ListUsers");
     look["read_only"] = json!(true);
     look
 }
 
-fn deed(source: &str, at: &str) -> Value {
+fn audit_event(source: &str, at: &str) -> Value {
     json!({"at": at, "action": "AuthorizeSecurityGroupIngress", "service": "ec2.amazonaws.com",
         "principal": "arn:aws:iam::444455556666:user/ci-deployer", "access_key": "AKIAEXAMPLE00000001", "source_ip": source,
         "outcome": "success", "error": null, "resource": null, "read_only": false})
@@ -110,14 +110,14 @@ fn in_the_night(mut record: Exoneration) -> Exoneration {
 fn a_record_explains_no_deed_after_its_end() {
     let within: Answers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
-            let row = deed("198.51.100.23", "2026-03-02T03:59:00Z");
+            let row = audit_event("198.51.100.23", "2026-03-02T03:59:00Z");
             Ok(logged(kind, json!([look(), row])))
         }
         _ => quiet(kind, arguments),
     };
     let after: Answers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
-            let row = deed("198.51.100.23", "2026-03-02T22:00:00Z");
+            let row = audit_event("198.51.100.23", "2026-03-02T22:00:00Z");
             Ok(logged(kind, json!([look(), row])))
         }
         _ => quiet(kind, arguments),
@@ -140,7 +140,7 @@ fn a_record_explains_no_repetition_that_is_not_shown_beyond_its_time_or_its_key(
             return quiet(kind, arguments);
         }
         let first = "2026-03-02T02:55:00Z";
-        let mut answer = logged(kind, json!([deed("198.51.100.23", first)]));
+        let mut answer = logged(kind, json!([audit_event("198.51.100.23", first)]));
         answer["rows_matched"] = json!(400);
         answer["truncated"] = json!(true);
         answer["left_out"] = json!("repeats");
@@ -178,7 +178,10 @@ fn a_record_explains_no_repetition_that_is_not_shown_beyond_its_time_or_its_key(
 #[test]
 fn a_test_from_one_address_explains_no_deed_from_another() {
     let answers: Answers = |kind, arguments| match kind {
-        "log_search.cloudtrail" => Ok(logged(kind, json!([deed(OTHER, "2026-03-02T02:55:00Z")]))),
+        "log_search.cloudtrail" => Ok(logged(
+            kind,
+            json!([audit_event(OTHER, "2026-03-02T02:55:00Z")]),
+        )),
         _ => quiet(kind, arguments),
     };
     let of_identity = || record("identity", IndicatorKind::Principal, "ci-deployer");
@@ -211,7 +214,7 @@ fn a_test_from_one_address_explains_no_deed_from_another() {
 fn a_user_that_is_called_like_the_bucket_of_a_record_is_not_the_bucket() {
     let named: Answers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
-            let mut user = deed("203.0.113.77", "2026-03-02T02:20:00Z");
+            let mut user = audit_event("203.0.113.77", "2026-03-02T02:20:00Z");
             user["action"] = json!("CreateUser");
             user["service"] = json!("iam.amazonaws.com");
             user["resource"] = json!("larkspur-claims");
@@ -221,7 +224,7 @@ fn a_user_that_is_called_like_the_bucket_of_a_record_is_not_the_bucket() {
     };
     let of_bucket: Answers = |kind, arguments| match kind {
         "log_search.cloudtrail" => {
-            let mut tagging = deed("203.0.113.77", "2026-03-02T02:20:00Z");
+            let mut tagging = audit_event("203.0.113.77", "2026-03-02T02:20:00Z");
             tagging["action"] = json!("PutBucketTagging");
             tagging["service"] = json!("s3.amazonaws.com");
             tagging["resource"] = json!("arn:aws:s3:::larkspur-claims");
