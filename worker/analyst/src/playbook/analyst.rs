@@ -92,8 +92,8 @@ impl Exonerator for PlaybookAnalyst {
         if is_own && exonerate::rules(playbook, &question.alert).is_empty() {
             return Ruled::default();
         }
-        let (facts, mut scope) = conclude::look(playbook, question);
-        findings::tell(playbook, &facts, &mut scope);
+        let (facts, mut scope) = conclude::ended_case(playbook, question);
+        findings::set_lazy(playbook, &facts, &mut scope);
         let (facts, mut unanswered) = exonerate::exonerate(playbook, &question.alert, &scope);
         match keys::unanswered(playbook, question, &scope) {
             Ok(more) => unanswered.extend(more),

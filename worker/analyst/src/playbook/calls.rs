@@ -32,7 +32,7 @@ pub(super) struct Calls {
     pub(super) deferred: bool,
 }
 
-/// What is known when the calls of a step are filled in.
+/// Fills in the calls of steps.
 pub(super) struct CallPlanner<'a> {
     alert: &'a Alert,
     pub(super) tools: &'a [ToolSpec],
@@ -42,7 +42,7 @@ pub(super) struct CallPlanner<'a> {
 }
 
 impl<'a> CallPlanner<'a> {
-    /// Before any step was made: what needs results waits.
+    /// Returns the planner before any step was made: what needs results waits.
     pub(super) fn before(
         playbook: &'a Playbook,
         alert: &'a Alert,
@@ -55,7 +55,7 @@ impl<'a> CallPlanner<'a> {
         }
     }
 
-    /// After the steps that the scope knows the results of.
+    /// Returns the planner after the steps whose results the scope knows.
     pub(super) const fn after(alert: &'a Alert, tools: &'a [ToolSpec], scope: &'a Scope) -> Self {
         Self {
             alert,
@@ -65,14 +65,14 @@ impl<'a> CallPlanner<'a> {
         }
     }
 
-    /// The calls of a step.
+    /// Returns the calls of a step.
     pub(super) fn calls(&self, step: &StepForm) -> Result<Calls, EvaluationError> {
         let mut calls = Calls::default();
         let mut wanted = Vec::new();
         for (number, form) in step.calls.iter().enumerate() {
             self.add(form, number, &mut calls, &mut wanted)?;
         }
-        (calls.make, calls.left_out) = fairly(wanted);
+        (calls.make, calls.left_out) = share_calls(wanted);
         // Of what is in no cloud that is known, an audit log is missed only where there is nothing else to ask.
         if self.alert.provider == Provider::Other && !calls.make.is_empty() {
             calls.missing.retain(|kind| !AUDIT.contains(&kind.as_str()));
@@ -85,7 +85,7 @@ impl<'a> CallPlanner<'a> {
         form: &CallForm,
         number: usize,
         calls: &mut Calls,
-        wanted: &mut Vec<Wanted>,
+        wanted: &mut Vec<PlannedCall>,
     ) -> Result<(), EvaluationError> {
         let specs: Vec<_> = self
             .tools
@@ -95,7 +95,7 @@ impl<'a> CallPlanner<'a> {
         let when = form.when.as_ref().map(|when| when.get_ref().as_str());
         let for_each = form.for_each.as_ref().map(|list| list.get_ref().as_str());
         let can = |expression: Option<&str>| {
-            !expression.is_some_and(|text| is_late(text, Sort::Expression, &self.late))
+            !expression.is_some_and(|text| is_late(text, TextKind::Expression, &self.late))
         };
         if can(when) && !self.scope.holds(when)? {
             return Ok(());
@@ -134,7 +134,7 @@ impl<'a> CallPlanner<'a> {
         Ok(())
     }
 
-    /// The call about one item; none where the tool does not take it.
+    /// Returns the call about one item; `None` where the tool does not take it.
     fn call(
         &self,
         form: &CallForm,
@@ -157,7 +157,7 @@ impl<'a> CallPlanner<'a> {
         Ok(is_taken.then(|| ToolCall::new(&spec.name, arguments)))
     }
 
-    /// Whether the tool takes these arguments: nothing required is empty, and no indicator is of a type that it does
+    /// Returns whether the tool takes these arguments: nothing required is empty, and no indicator is of a type that it does
     /// not look up.
     fn is_taken(&self, spec: &ToolSpec, form: &CallForm, arguments: &Map<String, Json>) -> bool {
         if arguments.is_empty() && !form.arguments.is_empty() {
@@ -177,17 +177,17 @@ impl<'a> CallPlanner<'a> {
     }
 }
 
-/// A call that a step would make, with what it shares with its like: its place in the playbook, its tool, and the kind of
-/// indicator that it is about.
-type Wanted = ((usize, String, String), ToolCall);
+/// A call that a step would make, with its group: its place in the playbook, its tool, and the kind of indicator that it is
+/// about.
+type PlannedCall = ((usize, String, String), ToolCall);
 
-/// Those that are made, in order, and what the others would have been about. Where there are too many, each sort of call
-/// has its turn, so that a few names are not dropped behind many addresses.
-fn fairly(wanted: Vec<Wanted>) -> (Vec<ToolCall>, Vec<String>) {
-    let mut of_sort: BTreeMap<_, usize> = BTreeMap::new();
+/// Divides calls into those that are made, in order, and what the others would have been about. Where there are too many,
+/// the groups take turns, so that a few names are not dropped behind many addresses.
+fn share_calls(wanted: Vec<PlannedCall>) -> (Vec<ToolCall>, Vec<String>) {
+    let mut in_group: BTreeMap<_, usize> = BTreeMap::new();
     let mut turns: Vec<(usize, usize)> = Vec::new();
-    for (index, (sort, _)) in wanted.iter().enumerate() {
-        let turn = of_sort.entry(sort.clone()).or_default();
+    for (index, (group, _)) in wanted.iter().enumerate() {
+        let turn = in_group.entry(group.clone()).or_default();
         turns.push((*turn, index));
         *turn += 1;
     }
@@ -210,24 +210,24 @@ pub(super) fn subject_of_call(call: &ToolCall) -> String {
     value.unwrap_or(&call.tool).to_owned()
 }
 
-/// Whether a call can only be filled in from results of earlier steps.
+/// Returns whether a call can only be filled in from results of earlier steps.
 fn needs_results(form: &CallForm, late: &[&str]) -> bool {
     let expressions = [&form.when, &form.for_each];
     let by_expression = expressions
         .into_iter()
         .flatten()
-        .any(|text| is_late(text.get_ref(), Sort::Expression, late));
+        .any(|text| is_late(text.get_ref(), TextKind::Expression, late));
     by_expression
         || form.arguments.values().any(|argument| {
-            matches!(argument.get_ref(), ArgumentForm::Template(text) if is_late(text, Sort::Template, late))
+            matches!(argument.get_ref(), ArgumentForm::Template(text) if is_late(text, TextKind::Template, late))
         })
 }
 
-/// Names whose values are known only when steps have ended: those of results, and named expressions that use them.
+/// Returns the names whose values are known only when steps have ended: those of results, and named expressions that use them.
 fn late_names(playbook: &Playbook) -> Vec<&str> {
     let mut late = NEED_RESULTS.to_vec();
     for (name, expression) in playbook.lets() {
-        if is_late(expression.get_ref(), Sort::Expression, &late) {
+        if is_late(expression.get_ref(), TextKind::Expression, &late) {
             late.push(name);
         }
     }
@@ -235,18 +235,18 @@ fn late_names(playbook: &Playbook) -> Vec<&str> {
 }
 
 #[derive(Clone, Copy)]
-enum Sort {
+enum TextKind {
     Expression,
     Template,
 }
 
-fn is_late(text: &str, sort: Sort, late: &[&str]) -> bool {
+fn is_late(text: &str, kind: TextKind, late: &[&str]) -> bool {
     if !late.iter().any(|name| text.contains(name)) {
         return false;
     }
-    let names = match sort {
-        Sort::Expression => LANGUAGE.names_of_expression(text),
-        Sort::Template => LANGUAGE.names_of_template(text),
+    let names = match kind {
+        TextKind::Expression => LANGUAGE.names_of_expression(text),
+        TextKind::Template => LANGUAGE.names_of_template(text),
     };
     names.is_ok_and(|names| late.iter().any(|name| names.contains(*name)))
 }

@@ -27,8 +27,8 @@ use super::{keys, kinds};
 /// Most values that a gap names.
 const MOST_NAMED: usize = 4;
 
-/// Facts and scope of a case whose work has ended.
-pub(super) fn look(
+/// Returns the facts and the scope of a case whose work has ended.
+pub(super) fn ended_case(
     playbook: &Arc<Playbook>,
     question: &ConcludeQuestion,
 ) -> (Arc<CaseFacts>, Scope) {
@@ -56,8 +56,8 @@ pub(super) fn conclude(
     playbook: &Arc<Playbook>,
     question: &ConcludeQuestion,
 ) -> Result<ConclusionDraft, EvaluationError> {
-    let (facts, mut scope) = look(playbook, question);
-    let made = findings::make(playbook, &facts, &mut scope);
+    let (facts, mut scope) = ended_case(playbook, question);
+    let made = findings::evaluate(playbook, &facts, &mut scope);
     // What its own rules clear is among the facts of the question by now; here they only say what could not be evaluated.
     let (_, mut problems) = exonerate(playbook, &question.alert, &scope);
     problems.extend(made.problems);
@@ -87,9 +87,9 @@ pub(super) fn conclude(
     } else {
         reason(form, verdict, refused, question)
     };
-    let not_asked = not_asked(playbook, question, &scope)?;
+    let unasked_calls = unasked_calls(playbook, question, &scope)?;
     let mut gaps = gaps(question);
-    gaps.extend(not_asked.left_out);
+    gaps.extend(unasked_calls.left_out);
     gaps.extend(unanswered);
     gaps.extend(problems);
     gaps.extend(lines(&scope, &form.gaps)?);
@@ -102,7 +102,7 @@ pub(super) fn conclude(
         assessed_severity: severity(form, question.alert.severity, verdict),
         findings: made.drafts,
         gaps,
-        not_covered: not_asked.lines,
+        not_covered: unasked_calls.lines,
         would_decide: lines(&scope, &form.would_decide)?,
         actions: actions(form, &scope, &question.alert)?,
         meaning: playbook.meaning.clone(),
@@ -112,27 +112,27 @@ pub(super) fn conclude(
 
 /// What the steps of the playbook did not ask.
 #[derive(Debug, Default)]
-struct NotAsked {
+struct UnaskedCalls {
     /// For coverage: what nobody configured, and which steps had more to ask than they may.
     lines: Vec<String>,
     /// The values that were left out.
     left_out: Option<String>,
 }
 
-fn not_asked(
+fn unasked_calls(
     playbook: &Playbook,
     question: &ConcludeQuestion,
     scope: &Scope,
-) -> Result<NotAsked, EvaluationError> {
+) -> Result<UnaskedCalls, EvaluationError> {
     let known = CallPlanner::after(&question.alert, &question.tools, scope);
-    let mut not_asked = NotAsked::default();
+    let mut unasked_calls = UnaskedCalls::default();
     let (mut steps, mut values) = (Vec::new(), Vec::new());
     for form in &playbook.steps {
         if !scope.holds(form.condition())? {
             continue;
         }
         let calls = known.calls(form)?;
-        kinds::add_not_configured(&calls.missing, &mut not_asked.lines);
+        kinds::add_not_configured(&calls.missing, &mut unasked_calls.lines);
         if !calls.left_out.is_empty() {
             steps.push(format!("{} of {}", calls.left_out.len(), form.id.get_ref()));
             values.extend(calls.left_out);
@@ -140,15 +140,15 @@ fn not_asked(
     }
     if !steps.is_empty() {
         let steps = steps.join(", ");
-        not_asked.lines.push(format!(
+        unasked_calls.lines.push(format!(
             "Left out, beyond {MAX_CALLS} calls in a step: {steps}"
         ));
         let values = first_names(&values, MOST_NAMED);
-        not_asked.left_out = Some(format!(
+        unasked_calls.left_out = Some(format!(
             "{values}, which are beyond the {MAX_CALLS} calls of a step (left out: {steps})"
         ));
     }
-    Ok(not_asked)
+    Ok(unasked_calls)
 }
 
 fn first_that_holds<'a>(

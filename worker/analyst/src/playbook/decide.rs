@@ -88,7 +88,7 @@ fn conditional(
         ..QuestionParts::default()
     };
     let (facts, mut scope) = scope::of_question(playbook, &question.alert, &parts);
-    findings::make(playbook, &facts, &mut scope);
+    findings::evaluate(playbook, &facts, &mut scope);
     let known = CallPlanner::after(&question.alert, &question.tools, &scope);
     for form in held_back(playbook, &question.steps) {
         let Some((draft, because)) = due(form, &known, &scope)? else {

@@ -1,6 +1,6 @@
 //! Findings: which rules of a playbook hold, and where what they claim stands.
 //!
-//! A finding without a place in the evidence is not made. What cannot be evaluated is told, never passed over.
+//! A finding without a place in the evidence is not made. A rule that cannot be evaluated is reported, never passed over.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,9 +15,9 @@ use super::facts::{CaseFacts, FINDINGS};
 use super::form::{FindingForm, Playbook, Text};
 use super::quote;
 
-/// What the finding rules of a playbook came to.
+/// The findings of the rules of a playbook.
 #[derive(Debug, Default)]
-pub(super) struct Made {
+pub(super) struct RuleFindings {
     /// The findings, in the order of the rules.
     pub(super) drafts: Vec<FindingDraft>,
     /// Ids of the rules that made one.
@@ -30,7 +30,7 @@ pub(super) struct Made {
 
 /// The ids of the findings of a case, made when a rule first asks for one.
 #[derive(Debug)]
-struct Late {
+struct LazyFindings {
     playbook: Arc<Playbook>,
     facts: Arc<CaseFacts>,
     /// What the rules see.
@@ -38,15 +38,15 @@ struct Late {
     ids: OnceLock<Vec<String>>,
 }
 
-impl Late {
+impl LazyFindings {
     fn ids(&self) -> &[String] {
-        let make = || make(&self.playbook, &self.facts, &mut self.scope.clone()).ids;
+        let make = || evaluate(&self.playbook, &self.facts, &mut self.scope.clone()).ids;
         self.ids.get_or_init(make)
     }
 }
 
 /// As a value it is the list of them.
-impl Object for Late {
+impl Object for LazyFindings {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Seq
     }
@@ -61,20 +61,20 @@ impl Object for Late {
     }
 }
 
-/// Has the scope know which findings are made, without making them where no rule asks.
-pub(super) fn tell(playbook: &Arc<Playbook>, facts: &Arc<CaseFacts>, scope: &mut Scope) {
-    let late = Late {
+/// Sets the ids of the findings, which are evaluated when a rule first asks.
+pub(super) fn set_lazy(playbook: &Arc<Playbook>, facts: &Arc<CaseFacts>, scope: &mut Scope) {
+    let lazy = LazyFindings {
         playbook: Arc::clone(playbook),
         facts: Arc::clone(facts),
         scope: scope.clone(),
         ids: OnceLock::new(),
     };
-    scope.set(FINDINGS, Value::from_object(late));
+    scope.set(FINDINGS, Value::from_object(lazy));
 }
 
 /// Evaluates all finding rules; `scope` then knows which were made.
-pub(super) fn make(playbook: &Playbook, facts: &CaseFacts, scope: &mut Scope) -> Made {
-    let mut made = Made::default();
+pub(super) fn evaluate(playbook: &Playbook, facts: &CaseFacts, scope: &mut Scope) -> RuleFindings {
+    let mut made = RuleFindings::default();
     for form in &playbook.findings {
         match one(form, facts, scope) {
             Ok((drafts, _)) if drafts.is_empty() => {}

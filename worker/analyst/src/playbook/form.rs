@@ -215,7 +215,7 @@ impl Match {
             .or_else(|| best(MatchedBy::Title, &self.titles, &alert.title));
         let shown = match self.shows.is_empty() {
             true => Vec::new(),
-            false => patterns::shown(alert),
+            false => patterns::matched(alert),
         };
         shown
             .into_iter()

@@ -43,7 +43,7 @@ pub(super) enum Strength {
     Strong,
     /// Attackers do it, and now and then somebody else.
     Weak,
-    /// Administrators do it every day, and attackers too: it is told, and leans nowhere by itself.
+    /// Administrators do it every day, and attackers too: the report names it, and it leans nowhere by itself.
     Hint,
 }
 
@@ -74,9 +74,9 @@ pub(super) struct Pattern {
     unless: Vec<Condition>,
 }
 
-/// A pattern that an alert shows, as playbooks see it.
+/// A pattern that an alert matches, as playbooks see it.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Shown {
+pub(super) struct MatchedPattern {
     pub(super) id: &'static str,
     pub(super) technique: &'static str,
     pub(super) strong: bool,
@@ -110,19 +110,19 @@ pub(super) fn all() -> &'static [Pattern] {
     &PATTERNS
 }
 
-/// Returns the patterns that the alert shows, strong ones first and hints last.
-pub(super) fn shown(alert: &Alert) -> Vec<Shown> {
+/// Returns the patterns that the alert matches, strong ones first and hints last.
+pub(super) fn matched(alert: &Alert) -> Vec<MatchedPattern> {
     let values = Values::of(alert);
-    let mut shown: Vec<Shown> = all()
+    let mut matched: Vec<MatchedPattern> = all()
         .iter()
-        .filter_map(|pattern| pattern.shown_by(&values))
+        .filter_map(|pattern| pattern.match_values(&values))
         .collect();
-    shown.sort_by_key(|one| (!one.strong, one.hint));
-    shown
+    matched.sort_by_key(|one| (!one.strong, one.hint));
+    matched
 }
 
 impl Pattern {
-    fn shown_by(&'static self, values: &Values) -> Option<Shown> {
+    fn match_values(&'static self, values: &Values) -> Option<MatchedPattern> {
         let mut found: Vec<&Field> = Vec::new();
         for condition in &self.when {
             let met = condition.met_by(values, self.readers);
@@ -142,7 +142,7 @@ impl Pattern {
         {
             return None;
         }
-        Some(Shown {
+        Some(MatchedPattern {
             id: &self.id,
             technique: &self.technique,
             strong: self.strength == Strength::Strong,
@@ -151,7 +151,7 @@ impl Pattern {
             decides: &self.decides,
             source: &self.source,
             actions: &self.actions,
-            value: told(&found),
+            value: list_values(&found),
             places: found.into_iter().map(|field| field.at.clone()).collect(),
         })
     }
@@ -165,27 +165,27 @@ impl Pattern {
 }
 
 /// One value as it is; of several, what each is.
-fn told(found: &[&Field]) -> String {
+fn list_values(found: &[&Field]) -> String {
     if let [one] = found {
         return one.written.clone();
     }
-    let mut told = String::new();
+    let mut list = String::new();
     let mut before = String::new();
     for field in found.iter().take(MAX_LISTED_VALUES) {
-        if !told.is_empty() {
-            told.push_str(", ");
+        if !list.is_empty() {
+            list.push_str(", ");
         }
         let label = field.label();
         if label != before {
-            told.push_str(&label);
-            told.push(' ');
+            list.push_str(&label);
+            list.push(' ');
         }
-        told.push_str(&field.written);
+        list.push_str(&field.written);
         before = label;
     }
     match found.len().saturating_sub(MAX_LISTED_VALUES) {
-        0 => told,
-        more => format!("{told} and {more} more"),
+        0 => list,
+        more => format!("{list} and {more} more"),
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn reflect(
         &facts,
         &mut scope,
     );
-    let made = findings::make(playbook, &facts, &mut scope);
+    let made = findings::evaluate(playbook, &facts, &mut scope);
     let known = CallPlanner::after(&question.alert, &question.tools, &scope);
     let asked = |form: &StepForm| {
         question.updates.iter().any(|record| {

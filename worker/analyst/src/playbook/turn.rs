@@ -31,7 +31,7 @@ pub(super) fn turn(
     let (facts, mut scope) = scope::of_question(playbook, &question.alert, &parts);
     let Some(form) = form else {
         // Conditions name what was found.
-        findings::make(playbook, &facts, &mut scope);
+        findings::evaluate(playbook, &facts, &mut scope);
         return foreign(playbook, question, &scope);
     };
     let known = CallPlanner::after(&question.alert, &question.tools, &scope);

@@ -30,7 +30,7 @@ const MOST_LETS: usize = 128;
 
 /// What a text of a playbook is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum TextKind {
     Expression,
     List,
     Template,
@@ -46,44 +46,44 @@ pub(super) fn expressions(playbook: &Playbook, report: &mut Report<'_>) {
     };
     for (index, (name, expression)) in playbook.lets().into_iter().enumerate() {
         check.is_free(name, index, expression.span().start);
-        check.text(expression, Sort::Expression, false);
+        check.text(expression, TextKind::Expression, false);
         check.too_early(expression);
     }
-    check.text(&playbook.objective, Sort::Template, false);
+    check.text(&playbook.objective, TextKind::Template, false);
     for step in &playbook.steps {
-        check.text(&step.description, Sort::Template, false);
-        check.option(&step.when, Sort::Expression, false);
-        check.option(&step.because, Sort::Template, false);
-        check.option(&step.met, Sort::Expression, false);
-        check.option(&step.summary, Sort::Template, false);
+        check.text(&step.description, TextKind::Template, false);
+        check.option(&step.when, TextKind::Expression, false);
+        check.option(&step.because, TextKind::Template, false);
+        check.option(&step.met, TextKind::Expression, false);
+        check.option(&step.summary, TextKind::Template, false);
         for call in &step.calls {
             let has_item = call.for_each.is_some();
-            check.option(&call.when, Sort::Expression, false);
-            check.option(&call.for_each, Sort::List, false);
+            check.option(&call.when, TextKind::Expression, false);
+            check.option(&call.for_each, TextKind::List, false);
             for argument in call.arguments.values() {
                 if let ArgumentForm::Template(text) = argument.get_ref() {
                     let text = Spanned::new(argument.span(), text.clone());
-                    check.text(&text, Sort::Template, has_item);
+                    check.text(&text, TextKind::Template, has_item);
                 }
             }
         }
     }
     for finding in &playbook.findings {
         let has_item = finding.for_each.is_some();
-        check.option(&finding.for_each, Sort::List, false);
-        check.option(&finding.when, Sort::Expression, has_item);
-        check.text(&finding.claim, Sort::Template, has_item);
+        check.option(&finding.for_each, TextKind::List, false);
+        check.option(&finding.when, TextKind::Expression, has_item);
+        check.text(&finding.claim, TextKind::Template, has_item);
         check.all(&finding.cite, has_item);
         check.all(&finding.techniques, has_item);
     }
     for rule in &playbook.benign {
         let has_item = rule.for_each.is_some();
-        check.option(&rule.for_each, Sort::List, false);
-        check.text(&rule.when, Sort::Expression, has_item);
-        check.text(&rule.subject, Sort::Template, has_item);
-        check.text(&rule.reference, Sort::Template, has_item);
-        check.text(&rule.statement, Sort::Template, has_item);
-        check.option(&rule.approved_by, Sort::Template, has_item);
+        check.option(&rule.for_each, TextKind::List, false);
+        check.text(&rule.when, TextKind::Expression, has_item);
+        check.text(&rule.subject, TextKind::Template, has_item);
+        check.text(&rule.reference, TextKind::Template, has_item);
+        check.text(&rule.statement, TextKind::Template, has_item);
+        check.option(&rule.approved_by, TextKind::Template, has_item);
     }
     let rules = playbook.verdicts.iter().chain(&playbook.otherwise);
     for rule in rules {
@@ -102,13 +102,13 @@ struct Check<'c, 's> {
 
 impl Check<'_, '_> {
     fn verdict(&mut self, rule: &VerdictForm) {
-        self.option(&rule.when, Sort::Expression, false);
-        self.option(&rule.about, Sort::List, false);
-        self.option(&rule.advises, Sort::List, false);
+        self.option(&rule.when, TextKind::Expression, false);
+        self.option(&rule.about, TextKind::List, false);
+        self.option(&rule.advises, TextKind::List, false);
         for text in &rule.actions {
             if let (_, Some(when)) = action_parts(text.get_ref()) {
                 let when = Spanned::new(text.span(), when.to_owned());
-                self.text(&when, Sort::Expression, false);
+                self.text(&when, TextKind::Expression, false);
             }
         }
         self.all(&rule.gaps, false);
@@ -117,19 +117,19 @@ impl Check<'_, '_> {
 
     fn all(&mut self, texts: &[Text], has_item: bool) {
         for text in texts {
-            self.text(text, Sort::Template, has_item);
+            self.text(text, TextKind::Template, has_item);
         }
     }
 
-    fn option(&mut self, text: &Option<Text>, sort: Sort, has_item: bool) {
+    fn option(&mut self, text: &Option<Text>, kind: TextKind, has_item: bool) {
         if let Some(text) = text {
-            self.text(text, sort, has_item);
+            self.text(text, kind, has_item);
         }
     }
 
-    fn text(&mut self, text: &Text, sort: Sort, has_item: bool) {
+    fn text(&mut self, text: &Text, kind: TextKind, has_item: bool) {
         let source = text.get_ref().as_str();
-        let (result, tokens) = if sort == Sort::Template {
+        let (result, tokens) = if kind == TextKind::Template {
             let names = LANGUAGE
                 .environment()
                 .template_from_str(source)
@@ -157,7 +157,7 @@ impl Check<'_, '_> {
                 self.variables(text, &tokens, names, has_item);
                 self.references(text, &tokens);
                 self.filters_and_tests(text, &tokens);
-                if sort == Sort::List {
+                if kind == TextKind::List {
                     self.list(text);
                 }
             }
@@ -348,10 +348,10 @@ fn is_global(word: &str) -> bool {
 }
 
 /// Whether the environment has a filter or test of this name.
-fn is_named(word: &str, sort: &str) -> bool {
+fn is_named(word: &str, category: &str) -> bool {
     LANGUAGE
         .environment()
-        .compile_expression_owned(format!("name is {sort}"))
+        .compile_expression_owned(format!("name is {category}"))
         .and_then(|expression| {
             expression.eval(minijinja::Value::from_pairs([(
                 "name",

@@ -130,8 +130,8 @@ fn details(state: &State<'_, '_>, types: Option<Value>) -> Result<Value, Error> 
 /// says, decides, actions, value, places}`.
 fn patterns(state: &State<'_, '_>) -> Result<Value, Error> {
     with_facts(state, |facts| {
-        let shown = facts.source().map(patterns::shown);
-        Value::from(Serde(shown.unwrap_or_default()))
+        let matched = facts.source().map(patterns::matched);
+        Value::from(Serde(matched.unwrap_or_default()))
     })
 }
 

@@ -28,7 +28,7 @@ fn with(details: &[(DetailKind, &str)]) -> Alert {
 }
 
 fn techniques(alert: &Alert) -> Vec<&'static str> {
-    let all = shown(alert).into_iter();
+    let all = matched(alert).into_iter();
     all.filter_map(|one| one.technique.split(' ').next())
         .collect()
 }
@@ -412,7 +412,7 @@ const ORDINARY: &[&str] = &[
 
 /// What `strength` the alert is shown with: none, a hint, weak or strong.
 fn strength(alert: &Alert) -> &'static str {
-    match shown(alert).first() {
+    match matched(alert).first() {
         None => "none",
         Some(one) if one.strong => "strong",
         Some(one) if one.hint => "hint",
