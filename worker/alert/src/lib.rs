@@ -4,6 +4,8 @@
 //! the product and reads its fields, [`mod@text`] cleans every string on the way. The crate is pure: no clock, no network, no
 //! configuration but what is passed in. It does not decide what happens to an alert; that is `pipeline::admission`.
 
+#![warn(missing_docs)]
+
 mod address;
 mod alert;
 mod caller;

@@ -3,6 +3,8 @@
 //! A file per rule. `driver` is the only one that waits for anything; the rest is pure, so that the same journal
 //! always gives the same state. The engine knows neither models nor clouds nor stores: see `port`.
 
+#![warn(missing_docs)]
+
 mod again;
 mod allowance;
 mod arguments;
