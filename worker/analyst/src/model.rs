@@ -1,10 +1,11 @@
-//! The model analyst: the engine's five questions put to a language model.
+//! The model analyst: asks a language model the engine's five questions.
 //!
-//! A file per rule: what each question shows and how its answer is read (`plan`, `turn`, `decide`, `reflect`,
-//! `conclude`); how prompts are made (`prompts`, `render`, `fence`, `excerpt`, `tools`, `desk`, `frame`, `blocks`); how a step's conversation
-//! is kept (`conversation`, `compaction`, `tokens`); how answers are read and mended (`schema`, `wire`, `parse`, `repair`,
-//! `ask`); what the model is not told (`pseudonyms`). It proposes; the engine decides. Nothing here names a vendor, does
-//! IO beyond the port [`nightshift_llm::chat::ChatModel`], or reads a file after the start.
+//! Each question has a file for its content and its answer (`plan`, `turn`, `decide`, `reflect`, `conclude`). Prompts
+//! are made in `prompts`, `render`, `fence`, `excerpt`, `tools`, `desk`, `frame` and `blocks`; a step's conversation
+//! in `conversation`, `compaction` and `tokens`. Answers are parsed and repaired in `schema`, `wire`, `parse`,
+//! `repair` and `ask`, and `pseudonyms` hides values from the model. The analyst proposes and the engine decides.
+//! Nothing here names a vendor, does IO beyond the port [`nightshift_llm::chat::ChatModel`], or reads a file after
+//! the start.
 
 mod ask;
 mod blocks;
@@ -48,19 +49,19 @@ use nightshift_llm::chat::ChatModel;
 pub use prompts::{PromptError, Prompts};
 pub use settings::{PerQuestion, PseudonymSettings, Settings};
 
-/// The analyst that asks language models.
+/// Analyst that asks language models.
 pub struct ModelAnalyst {
     models: PerQuestion<Arc<dyn ChatModel>>,
     settings: Settings,
     playbooks: Option<Arc<Playbooks>>,
-    /// What the requests of all cases with the same tools share.
+    /// Parts that requests of all cases with the same tools share.
     desks: Mutex<Desks>,
-    /// What the requests of a case begin with.
+    /// Parts that all requests of a case begin with.
     blocks: KeptBlocks,
 }
 
 impl ModelAnalyst {
-    /// An analyst with a model per question; `playbooks` are shown to the planner as hints.
+    /// Creates an analyst with a model per question; the planner sees `playbooks` as hints.
     #[must_use]
     pub fn new(
         models: PerQuestion<Arc<dyn ChatModel>>,
@@ -76,13 +77,13 @@ impl ModelAnalyst {
         }
     }
 
-    /// Hash of all words that the settings put into prompts, for the journal.
+    /// Returns the hash of all text that the settings put into prompts, for the journal.
     #[must_use]
     pub fn prompts_hash(&self) -> String {
         self.settings.hash()
     }
 
-    /// What requests with these tools share.
+    /// Returns the parts that requests with these tools share.
     fn desk(&self, tools: &Arc<[ToolSpec]>) -> Result<Arc<Desk>, String> {
         let mut desks = self.desks.lock().unwrap_or_else(PoisonError::into_inner);
         desks.of(&self.settings, tools)
@@ -115,7 +116,7 @@ impl Analyst for ModelAnalyst {
     }
 }
 
-/// The first `digits` hex digits of a digest.
+/// Returns the first `digits` hex digits of a digest.
 fn hex(bytes: &[u8], digits: usize) -> String {
     let mut text = hex::encode(bytes);
     text.truncate(digits);

@@ -1,28 +1,28 @@
-//! A case that is triaged again: what was said of it before, and why that is not the last word.
+//! The earlier result of a case that is triaged again. The analyst sees this result, but does not have to follow it.
 
 use nightshift_alert::{Indicator, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::{Leaning, Urgency, Verdict};
 
-/// What the report before said, and why there is another triage.
+/// Result of the previous report, and the reason for the new triage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Again {
-    /// Which triage that was.
+    /// Revision of that report.
     pub revision: u32,
-    /// Whether it failed, so that its verdict is none.
+    /// Whether that run failed, so that its verdict does not count.
     pub failed: bool,
-    /// Its verdict.
+    /// Verdict of that report.
     pub verdict: Verdict,
-    /// Where it leaned.
+    /// Leaning of that report.
     pub leaning: Leaning,
-    /// The severity that it assessed.
+    /// Severity that the report assessed.
     pub severity: Severity,
-    /// When somebody was to act.
+    /// Urgency of that report.
     pub urgency: Urgency,
-    /// Why the case is triaged again, in the word of its admission.
+    /// Reason for the new triage, as admission recorded it.
     pub why: Option<String>,
-    /// The actors, targets and far ends that its alert did not name.
+    /// Actors, targets and far ends that the earlier alert did not name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub new: Vec<Indicator>,
 }

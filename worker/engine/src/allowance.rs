@@ -1,11 +1,11 @@
-//! What the requests of one case may cost while they run side by side: the caps hold to one request.
+//! The budget of one case whose requests run concurrently. No request may exceed a cap.
 //!
-//! The machine starts questions by a reserve, which is what a question costs as a rule; what a request may cost at the most
-//! is known only once it is written. So an analyst asks the case's allowance before each request: beside others one waits
-//! until its most fits as well, and alone it goes out as long as the cap is not spent. Each question in flight counts with
-//! its reserve or, where that is more, with what its requests cost: whichever the journal comes to charge, so that what is
-//! lost never adds to the sum. Time spent waiting is not the request's. Sums live for one run of a case; a killed one begins
-//! again from its journal.
+//! A question is started with a reserve, its usual cost. The maximum cost of a request is known only once the request
+//! is written, so an analyst asks this budget before each request. A request waits until its maximum fits beside the
+//! other questions; a request that is alone goes out as long as the cap is not spent. A question in flight counts
+//! with its reserve or with the cost of its requests, whichever is greater. The journal charges no more than that, so
+//! a lost question never raises the sum. Time spent waiting does not count as request time. The sums live for one run
+//! of a case; a killed run starts again from its journal.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,14 @@ use tokio::sync::Notify;
 
 use crate::{Cap, Cost, Limits};
 
-/// The allowance of one case, as one of its questions asks it.
+/// Budget of one case, as seen by one of its questions.
 #[derive(Debug, Clone)]
 pub struct Allowance {
     shared: Arc<Shared>,
     question: u64,
 }
 
-/// Who asks without having begun a question.
+/// Number of a caller that has not started a question.
 const NOBODY: u64 = 0;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Sums {
-    /// What the journal says, and what questions came to that have ended since.
+    /// Cost in the journal and of questions that ended since.
     ended: Cost,
     questions: BTreeMap<u64, InFlight>,
     next: u64,
@@ -42,22 +42,22 @@ struct Sums {
 /// A question in flight.
 #[derive(Debug, Default)]
 struct InFlight {
-    /// What the journal charges where it is lost.
+    /// Cost that the journal charges if the question is lost.
     reserve: Cost,
-    /// What its requests cost that have ended.
+    /// Cost of the requests that ended.
     spent: Cost,
-    /// What those may cost that run.
+    /// Maximum cost of the requests that run.
     running: Vec<(u64, Cost)>,
-    /// Whether it can do nothing until others end.
+    /// Whether the question must wait for others to end.
     waits: bool,
 }
 
-/// A question in flight, from its start until the journal has its end. Dropped without an end it is lost, and counts with
-/// its reserve or, where that is more, with what its requests may have cost.
+/// A question in flight, from its start until the journal holds its end. A question that is dropped without an end is
+/// lost. It then counts with its reserve or with the maximum cost of its requests, whichever is greater.
 #[derive(Debug)]
 pub(crate) struct Begun(Allowance);
 
-/// Leave for one request. Dropped without being settled it costs what it might have.
+/// Reservation for one request. When dropped without being settled, it is charged its maximum cost.
 #[derive(Debug)]
 pub struct Leave {
     shared: Arc<Shared>,
@@ -68,7 +68,7 @@ pub struct Leave {
 }
 
 impl Allowance {
-    /// What these caps leave where so much is spent.
+    /// Creates the budget that remains under these caps after `spent`.
     #[must_use]
     pub fn new(limits: Limits, spent: Cost) -> Self {
         let sums = Sums {
@@ -87,14 +87,14 @@ impl Allowance {
         }
     }
 
-    /// Whether a question with this reserve fits beside those in flight, whatever becomes of them.
+    /// Returns whether a question with this reserve fits beside those in flight, whatever they come to cost.
     pub(crate) fn has_room(&self, reserve: Cost) -> bool {
         let mut together = self.shared.sums().without(None);
         together += reserve;
         self.shared.limits.exceeded(together).is_none()
     }
 
-    /// Begins a question that is charged with this reserve until it ends.
+    /// Starts a question that is charged with this reserve until it ends.
     pub(crate) fn begin(&self, reserve: Cost) -> Begun {
         let mut sums = self.shared.sums();
         let question = sums.number();
@@ -109,16 +109,16 @@ impl Allowance {
         })
     }
 
-    /// Waits until a request may go out that costs `most` at the most.
+    /// Waits until a request that costs at most `most` may go out.
     ///
     /// # Errors
     ///
-    /// The cap that is spent, or of which the questions in flight leave nothing: nothing can go out any more.
+    /// Returns the cap that is spent or fully taken by the questions in flight. No further request can go out.
     pub async fn leave(&self, most: Cost) -> Result<Leave, Cap> {
         loop {
             let settled = self.shared.settled.notified();
             tokio::pin!(settled);
-            // Armed before the look, so that what is settled between the look and the wait wakes it.
+            // Enabled before the check, so that a settlement between the check and the wait wakes this task.
             settled.as_mut().enable();
             if let Some(number) = self.shared.enter(self.question, most)? {
                 return Ok(Leave {
@@ -135,12 +135,11 @@ impl Allowance {
 }
 
 impl Begun {
-    /// What its requests ask.
     pub(crate) const fn allowance(&self) -> &Allowance {
         &self.0
     }
 
-    /// The journal has its end, and charges this for it.
+    /// Ends the question with the cost that the journal charges.
     pub(crate) fn end(self, cost: Cost) {
         let mut sums = self.0.shared.sums();
         if sums.questions.remove(&self.0.question).is_some() {
@@ -161,7 +160,7 @@ impl Drop for Begun {
 }
 
 impl Leave {
-    /// Says what the request cost.
+    /// Records the cost of the request.
     pub fn settle(mut self, cost: Cost) {
         self.shared.finish(self.question, self.number, cost);
         self.is_settled = true;
@@ -177,7 +176,7 @@ impl Drop for Leave {
 }
 
 impl InFlight {
-    /// What its requests come to at the most.
+    /// Returns the maximum cost of the question's requests.
     fn requests(&self) -> Cost {
         let mut most = self.spent;
         for (_, running) in &self.running {
@@ -186,7 +185,7 @@ impl InFlight {
         most
     }
 
-    /// What it is charged with at the most, whether it ends or is lost.
+    /// Returns the maximum charge for the question, whether it ends or is lost.
     fn most(&self) -> Cost {
         self.requests().at_least(self.reserve)
     }
@@ -199,7 +198,7 @@ impl Sums {
         number
     }
 
-    /// What all come to at the most but for this question.
+    /// Returns the maximum cost of all questions but this one.
     fn without(&self, question: Option<u64>) -> Cost {
         let mut sum = self.ended;
         for (number, in_flight) in &self.questions {
@@ -210,7 +209,7 @@ impl Sums {
         sum
     }
 
-    /// What requests have cost.
+    /// Returns the cost of the requests that ended.
     fn spent(&self) -> Cost {
         let mut sum = self.ended;
         for in_flight in self.questions.values() {
@@ -225,7 +224,7 @@ impl Sums {
             .all(|question| question.running.is_empty())
     }
 
-    /// Whether nobody is left for whose end this question could wait.
+    /// Returns whether all other questions wait, so that this one has nothing to wait for.
     fn all_wait_but(&self, question: u64) -> bool {
         self.questions
             .iter()
@@ -238,7 +237,7 @@ impl Shared {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a request go out: its number, or none where it must wait for others.
+    /// Lets a request go out and returns its number, or `None` when it must wait for others.
     fn enter(&self, question: u64, most: Cost) -> Result<Option<u64>, Cap> {
         let mut sums = self.sums();
         let may = self.may(&sums, question, most);
@@ -272,7 +271,8 @@ impl Shared {
         }
         match self.limits.spent(before) {
             None => Ok(true),
-            // Reserves hold it up: they are free again once their questions end, unless all of those wait as well.
+            // The reserves of other questions are in the way. They are released as those questions end, unless all of
+            // them wait as well.
             Some(cap) if sums.all_wait_but(question) => Err(cap),
             Some(_) => Ok(false),
         }

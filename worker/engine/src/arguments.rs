@@ -1,6 +1,6 @@
-//! Whether a call may be made: the tool is of the profile, and every argument is of its kind.
+//! Checks of tool calls: the tool belongs to the profile, and every argument is of its kind.
 //!
-//! Nothing is repaired here. What is refused goes back to the analyst as a typed error; the call is not made.
+//! Nothing is repaired here. A refused call is not made, and the analyst gets a typed error.
 
 use nightshift_alert::{Indicator, Role};
 use serde_json::Value;
@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::reach::is_own;
 use crate::{Argument, ArgumentKind, Reach, State, ToolCall, ToolError, ToolSpec};
 
-/// Checks a call against the tools of the case and the values it knows, and returns the tool.
+/// Checks a call against the tools of the case and its known values, and returns the tool.
 ///
 /// # Errors
 ///
-/// The first thing that does not fit, in words for the analyst.
+/// Returns the first problem, in words for the analyst.
 pub(crate) fn check<'a>(
     call: &ToolCall,
     tools: &'a [ToolSpec],
@@ -58,7 +58,7 @@ pub(crate) fn check<'a>(
     Ok(spec)
 }
 
-/// Whether a tool of this name or kind has answered in this case.
+/// Returns whether a tool of this name or kind has answered in this case.
 fn was_read(wanted: &str, state: &State) -> bool {
     state.evidence.values().any(|evidence| {
         evidence.error.is_none() && (evidence.tool == wanted || evidence.kind == wanted)
@@ -148,7 +148,7 @@ const fn expected(kind: &ArgumentKind) -> &'static str {
     }
 }
 
-/// `{{…}}` and `<…>` stand for a value that nobody filled in.
+/// Returns whether a text contains `{{…}}` or `<…>`, a placeholder that nobody filled in.
 fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     text.contains("{{") || (text.starts_with('<') && text.ends_with('>'))

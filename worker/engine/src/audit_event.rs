@@ -1,4 +1,4 @@
-//! What a call in an audit log did, by what the platform writes of it.
+//! Facts about rows of audit logs: whether a call changed something, failed or handed out credentials.
 
 use std::net::IpAddr;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::cloud_name::is_service;
 use crate::type_matches;
 
-/// How the names of calls begin that only read. They count where the platform does not say whether a call did: Cloud Audit
-/// Logs have names of methods alone.
+/// Prefixes of the names of read-only calls. They count where the platform does not say whether a call only read:
+/// Cloud Audit Logs have method names alone.
 const READING: [&str; 12] = [
     "aggregatedlist",
     "batchget",
@@ -26,7 +26,7 @@ const READING: [&str; 12] = [
     "watch",
 ];
 
-/// Sign-ins, reports and what agents tell of themselves: CloudTrail does not mark them as reads, and they change nothing.
+/// Sign-ins, reports and self-reports of agents. CloudTrail does not mark them as reads, but they change nothing.
 const ROUTINE: [&str; 22] = [
     "CheckMfa",
     "ConsoleLogin",
@@ -52,17 +52,17 @@ const ROUTINE: [&str; 22] = [
     "UserAuthentication",
 ];
 
-/// Calls that the platform marks as reading and that hand out credentials of somebody else, who is then another caller in
-/// the log. <https://docs.aws.amazon.com/STS/latest/APIReference/API_Operations.html>
+/// Calls that the platform marks as reading but that hand out credentials of another principal, which is then another
+/// caller in the log. <https://docs.aws.amazon.com/STS/latest/APIReference/API_Operations.html>
 const GIVE_CREDENTIALS: [&str; 3] = ["AssumeRole*", "GetFederationToken", "GetSessionToken"];
 
-/// Whether a call of this name changes something, where `read_only` is what the platform says of it.
+/// Returns whether a call of this name changes something. `read_only` is what the platform says about the call.
 #[must_use]
 pub fn is_mutating(action: &str, read_only: Option<bool>) -> bool {
     !read_only.unwrap_or_else(|| reads_by_name(action)) && !ROUTINE.contains(&action)
 }
 
-/// Whether a call of this name hands out credentials.
+/// Returns whether a call of this name hands out credentials.
 pub(crate) fn gives_credentials(action: &str) -> bool {
     let mut calls = GIVE_CREDENTIALS.iter();
     calls.any(|glob| type_matches(glob, action))
@@ -74,14 +74,14 @@ fn reads_by_name(action: &str) -> bool {
     READING.iter().any(|verb| name.starts_with(verb))
 }
 
-/// Whether the call of a row was refused, or failed.
+/// Returns whether the call of a row was refused or failed.
 pub(crate) fn has_failed(row: &Value) -> bool {
     let outcome = row.get("outcome").and_then(Value::as_str);
     row.get("error").is_some_and(|error| !error.is_null())
         || outcome.is_some_and(|outcome| outcome != "success")
 }
 
-/// Returns a call as registers list it: `s3:PutObject`.
+/// Returns a call in the form that registers use: `s3:PutObject`.
 #[must_use]
 pub fn call_name(action: &str, service: Option<&str>) -> String {
     let service = service.and_then(|service| service.split('.').next());
@@ -91,19 +91,20 @@ pub fn call_name(action: &str, service: Option<&str>) -> String {
     )
 }
 
-/// Returns the rows of the answer of a log.
+/// Returns the rows of a log's answer.
 pub(crate) fn rows(body: &Value) -> impl Iterator<Item = &Value> {
     let rows = body.get("rows").and_then(Value::as_array);
     rows.into_iter().flatten()
 }
 
-/// Returns the time in a value.
+/// Parses the time in a value.
 pub(crate) fn moment(value: &Value) -> Option<DateTime<Utc>> {
     let at = DateTime::parse_from_rfc3339(value.as_str()?).ok()?;
     Some(at.to_utc())
 }
 
-/// Whether a source is an address of the internet, or nothing that is known to be within: what cannot be read may be anywhere.
+/// Returns whether a source is an internet address or is not known to be internal. A source that cannot be parsed
+/// counts as external.
 pub(crate) fn comes_from_outside(source: &str) -> bool {
     match source.parse::<IpAddr>() {
         Ok(address) => is_public(address),

@@ -1,7 +1,7 @@
-//! The counterfactual: an alert and its evidence as they would be, had the actor written nothing into them.
+//! The counterfactual: an alert and its evidence without anything that the actor could have written.
 //!
-//! Values of the actor and everything under keys that a caller fills in are blanked. If a leaning towards benign turns
-//! then, it stood on the actor's own words.
+//! Values of the actor and everything under keys that a caller fills in are blanked. When a leaning towards benign
+//! then changes, it depended on the actor's own words.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use crate::Evidence;
 
-/// What stands for a blanked value.
+/// Replacement for a blanked value.
 const BLANK: &str = "[blanked]";
 
-/// Ends of keys (lower case, without `_` and `-`) whose values a caller writes: CloudTrail and GuardDuty user agents,
-/// session names, request parameters, tags; script contents and arguments of SCC.
+/// Endings of keys (lower case, without `_` and `-`) whose values a caller writes: CloudTrail and GuardDuty user
+/// agents, session names, request parameters and tags; script contents and arguments of SCC.
 const WRITTEN_BY_CALLERS: &[&str] = &[
     "useragent",
     "rolesessionname",
@@ -35,13 +35,13 @@ const WRITTEN_BY_CALLERS: &[&str] = &[
     "message",
 ];
 
-/// The actor's values in one alert.
+/// Values of the actors of one alert.
 pub(crate) struct Actor {
     values: BTreeSet<String>,
 }
 
 impl Actor {
-    /// The typed values of the alert's actors.
+    /// Collects the typed values of the alert's actors.
     pub(crate) fn of(alert: &Alert) -> Self {
         Self {
             values: alert
@@ -51,7 +51,7 @@ impl Actor {
         }
     }
 
-    /// The alert without the actor's words.
+    /// Returns the alert without the actor's words.
     pub(crate) fn blank_alert(&self, alert: &Alert) -> Alert {
         let mut alert = alert.clone();
         let mut raw = alert.raw.value();
@@ -71,7 +71,7 @@ impl Actor {
         alert
     }
 
-    /// Evidence without the actor's words. Registers keep theirs: no actor writes there.
+    /// Returns evidence without the actor's words. Registers are left as they are, because no actor writes there.
     pub(crate) fn blank_evidence(&self, evidence: &Evidence) -> Evidence {
         let mut evidence = evidence.clone();
         let mut body = evidence.body.value();

@@ -1,7 +1,7 @@
-//! The action catalogue: what a report may advise.
+//! The action catalogue: the actions that a report may advise.
 //!
-//! Text, command, side effect and undo stand in templates that we ship or an operator writes. An analyst picks an id
-//! and indicators; a value reaches a command only when it is known to the case and safe in a shell as it stands.
+//! Text, command, side effect and undo are templates that we ship or an operator writes. An analyst picks an id and
+//! indicators. A value reaches a command only when the case knows it and a shell reads it as plain text.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ mod object;
 mod scope;
 mod workload;
 
-/// What a text or a command may name beside the types of indicators.
+/// Placeholders that a text or a command may name, besides the types of indicators.
 pub const PLACEHOLDERS: [&str; 18] = [
     "account",
     "region",
@@ -40,60 +40,61 @@ pub const PLACEHOLDERS: [&str; 18] = [
     "remote_port",
 ];
 
-/// An action as the catalogue holds it. `{name}` in text and command stands for a value: `account`, `region`,
-/// `resource`, an indicator type such as `ip` or `instance`, the one stored `object` that it is about, a container of
-/// Kubernetes (`workload`) or the one `task` of ECS, a principal as commands of its cloud want it (`user_name`, `role_name`, `sso_role`; `person`, `service_account`) or as CloudTrail names
-/// it (`caller_name`), or a key that a user holds (`long_term_key`), and once the alert is cleared who made the finding
-/// (`product`) and what a rule that hides its like must name (`scope`). A text that needs one which there is none of leaves
-/// the action out. `{security_group}`, `{local_port}` and `{remote_port}` are details of the alert, where it tells one. Behind
-/// a bar stands what the reader fills in where a value is not known: `{local_port|$PORT}`. A brace as such is doubled.
+/// An action of the catalogue. `{name}` in text and command stands for a value: `account`, `region`, `resource`, or
+/// an indicator type such as `ip` or `instance`. `object` is the one stored object of the alert, `workload` a
+/// Kubernetes container, `task` the one ECS task. `user_name`, `role_name`, `sso_role`, `person` and
+/// `service_account` are a principal as commands of its cloud want it; `caller_name` is its name in CloudTrail.
+/// `long_term_key` is a key that a user holds. Once the alert is cleared, `product` is the maker of the finding and
+/// `scope` is what a suppression rule must name. `{security_group}`, `{local_port}` and `{remote_port}` are details
+/// of the alert. A text that needs an unknown value leaves the action out. After a bar follows what the reader fills
+/// in instead: `{local_port|$PORT}`. A literal brace is doubled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionTemplate {
-    /// Its id.
+    /// Id of the action.
     pub id: String,
-    /// The cloud it applies to; any where none.
+    /// Cloud that the action applies to, or any cloud when `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<Provider>,
-    /// What to do, in a sentence.
+    /// The advice in one sentence.
     pub text: String,
-    /// The command that does it.
+    /// Command that performs the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What must be true first.
+    /// Condition that must hold first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<String>,
-    /// What else it does.
+    /// Side effect of the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side_effect: Option<String>,
-    /// How to take it back.
+    /// How to undo the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
-    /// Whether it is for alerts that a record has cleared, and is left out of every other report.
+    /// Whether the action is only for alerts that a record has cleared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub when_cleared: bool,
 }
 
-/// How the ids of actions begin that cut somebody off: they never name what is ours.
+/// Prefix of the ids of actions that block somebody. These actions never name a value of our own.
 const BLOCKS: &str = "block-";
 
-/// What the registers and watch lists of a case say of an address or a name.
+/// What the registers and watch lists of a case say about an address or a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It is ours, or allowed.
+    /// The value is our own, or allowed.
     Ours,
-    /// A watch list knows it as bad.
+    /// A watch list calls the value malicious.
     Bad,
 }
 
-/// What a case knows beside its alert.
+/// Facts of a case besides its alert.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
-    /// The indicators that tool results added.
+    /// Indicators that tool results added.
     pub indicators: &'a [Indicator],
-    /// What clears the alert.
+    /// Records that clear the alert.
     pub cleared: &'a [Exoneration],
-    /// What registers and lists say of a value.
+    /// Returns what registers and watch lists say about a value.
     pub standing: &'a dyn Fn(&str) -> Option<Standing>,
 }
 
@@ -119,38 +120,38 @@ impl Default for Known<'_> {
 /// An analyst's choice from the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionChoice {
-    /// The action's id.
+    /// Id of the action.
     pub id: String,
-    /// The values it is about; where none of a type is given, the alert's own is taken. An address, a domain or a URL
-    /// that the action may not name leaves it out.
+    /// Values that the action is about. For a type without a value, the alert's own is taken. An address, a domain or
+    /// a URL that the action may not name leaves the action out.
     #[serde(default)]
     pub indicators: Vec<Indicator>,
 }
 
-/// An action, filled in. Suggested, never executed.
+/// An action with its values filled in. Actions are suggested, never executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Action {
-    /// The action's id.
+    /// Id of the action.
     pub id: String,
-    /// What to do.
+    /// The advice in one sentence.
     pub text: String,
-    /// The command that does it, ready to paste.
+    /// Command that performs the action, ready to paste.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What must be true first.
+    /// Condition that must hold first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<String>,
-    /// What else it does.
+    /// Side effect of the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side_effect: Option<String>,
-    /// How to take it back.
+    /// How to undo the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
 }
 
-/// Fills an action in; none where the catalogue has no such action for this alert's cloud, or where its text needs a
-/// value that is not known. A command or an undo that lacks a value is left out, and so is a command that is without what
-/// must be true first.
+/// Fills in an action. Returns `None` when the catalogue has no such action for this alert's cloud, or when the text
+/// needs an unknown value. A command or an undo that lacks a value is left out, and so is a command whose
+/// precondition lacks one.
 #[must_use]
 pub fn fill(
     templates: &[Arc<ActionTemplate>],
@@ -171,7 +172,7 @@ pub fn fill(
         blocks: template.id.starts_with(BLOCKS),
     };
     let command = values.option(template.command.as_deref(), true);
-    // Beside a command it holds commands of its own.
+    // A precondition of a command holds commands of its own.
     let precondition = values.option(template.precondition.as_deref(), template.command.is_some());
     let is_told = precondition.is_some() || template.precondition.is_none();
     Some(Action {
@@ -270,19 +271,19 @@ impl Values<'_> {
         self.candidates(kind).first().map(|&value| value.to_owned())
     }
 
-    /// What the first principal that has it is called.
+    /// Returns the name of the first principal for which `called` returns one.
     fn principal(&self, called: impl Fn(&str) -> Option<String>) -> Option<String> {
         let principals = self.candidates(IndicatorKind::Principal);
         principals.into_iter().find_map(called)
     }
 
-    /// The chosen values that the case knows, else the alert's: its actors, far ends or targets, in that order of interest.
+    /// Returns the chosen values that the case knows, else the alert's actors, far ends or targets, in that order.
     ///
-    /// An address or name that only stands beside them may be our own, and is none to block, unless a watch list knows it as
-    /// bad; and where one was chosen that may not be named, another in its place is none that anybody chose. Of several
-    /// addresses that which got in comes first.
+    /// A related address or name may be our own, so it is not named for blocking unless a watch list calls it
+    /// malicious. When a chosen value may not be named, no other value takes its place. Addresses from which an
+    /// access succeeded come first.
     ///
-    /// What cuts somebody off names a far end or who came from outside: never a target, and never a private address.
+    /// Blocking actions name a far end or an external actor, never a target and never a private address.
     fn candidates(&self, kind: IndicatorKind) -> Vec<&str> {
         let is_network = matches!(
             kind,
@@ -321,7 +322,7 @@ impl Values<'_> {
         values.sort_by_key(|value| !self.alert.let_in().any(|inside| inside == *value));
     }
 
-    /// Whether the case knows the value as more than a bystander.
+    /// Returns whether the case knows the value in a role other than `related`.
     fn takes_part(&self, kind: IndicatorKind, value: &str) -> bool {
         let all = self.alert.indicators.iter().chain(self.known.indicators);
         let mut known = all.filter(|one| one.kind == kind && one.value == value);
@@ -330,7 +331,7 @@ impl Values<'_> {
         known.any(|one| takes_part(one.role) || is_bad())
     }
 
-    /// Whether what has this role is the other side; who acts outward is one of ours.
+    /// Returns whether this role is the other side of the alert. An actor of an outward alert is one of ours.
     fn is_far_end(&self, role: Role) -> bool {
         match role {
             Role::Remote => true,
@@ -345,7 +346,7 @@ impl Values<'_> {
     }
 }
 
-/// Whether it is an address that is not met on the internet.
+/// Returns whether the value is an address that is not routed on the internet.
 fn is_private(value: &str) -> bool {
     value.parse().is_ok_and(|ip| !is_public(ip))
 }
@@ -356,9 +357,10 @@ fn values<'a>(all: impl Iterator<Item = &'a Indicator>, kind: IndicatorKind) -> 
         .collect()
 }
 
-/// Whether a value may stand in a shell command without quotes: no blank, no quote, nothing that a shell reads, nothing that
-/// a program would read as a flag (`-`) or as a file (`@`) and zsh as a program (`=`), and no `://`: the AWS CLI puts what it
-/// reads at `file://` or an address in the value's place, and to gcloud a URL names a thing of any project.
+/// Returns whether a value may stand in a shell command without quotes. It may hold no blank, quote or shell
+/// character. It may not begin like a flag (`-`), a file (`@`) or, in zsh, a program (`=`). It may not hold `://`:
+/// the AWS CLI replaces `file://` and web addresses by their content, and for gcloud a URL names a resource of any
+/// project.
 fn is_shell_safe(value: &str) -> bool {
     !value.is_empty()
         && !value.starts_with(['-', '@', '='])

@@ -1,14 +1,15 @@
-//! What an error and the errors that caused it say, in one line.
+//! Error messages with their causes, in one line.
 
 use std::error::Error;
 
-/// An error and its causes, the innermost last. A cause that its error has said already is not said again.
+/// Formats an error and its causes, the innermost last. A cause that the message already holds is not repeated.
 #[must_use]
 pub fn with_causes(error: &dyn Error) -> String {
     and_causes(error.to_string(), error)
 }
 
-/// These words in the place of the error's own, and its causes: for errors that name an address which may be a secret.
+/// Formats `words` in place of the error's own message, followed by its causes: for messages with an address that may
+/// be a secret.
 #[must_use]
 pub fn and_causes(words: impl Into<String>, error: &dyn Error) -> String {
     let mut words = words.into();

@@ -1,55 +1,55 @@
-//! What a look at one thing of an installation found: what is there, and what will not do what it should.
+//! Results of the checks that `doctor` and the readiness page make.
 //!
-//! Whoever knows a thing looks at it (the store at its database, a source at its queue, a destination at its machine) and
-//! says what it saw in these words; the program asks them all, and shows it. Nothing here looks at anything, and nothing
-//! in it may hold a secret: it is printed.
+//! Each component checks what it knows (the store its database, a source its queue, a destination its server) and
+//! reports in these types. The program collects and prints the reports, so nothing in them may hold a secret. This
+//! module checks nothing itself.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-/// How bad something is.
+/// Severity of a failed check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gravity {
-    /// It works, and will hurt one day, or somebody may not have meant it.
+    /// The component works, but may fail later, or a setting may be unintended.
     Warning,
-    /// It does not work, or alerts or reports can be lost.
+    /// The component does not work, or alerts or reports can be lost.
     Error,
 }
 
-/// Something that is not as it should be.
+/// A failed check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
-    /// Which check it failed, as `store.fsync`; scripts may rely on it.
+    /// Id of the check, such as `store.fsync`; scripts may rely on it.
     pub check: &'static str,
-    /// How bad it is.
+    /// Severity of the failure.
     pub severity: Gravity,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// Why that matters.
+    /// Consequence of the problem.
     pub why: String,
-    /// How to mend it.
+    /// How to fix the problem.
     pub mend: String,
 }
 
-/// What a look at one thing found.
+/// Results of the checks of one component.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkup {
-    /// What is there, in a few words each.
+    /// Short descriptions of what was found to work.
     pub seen: Vec<String>,
-    /// What is not as it should be.
+    /// Failed checks.
     pub found: Vec<Diagnosis>,
-    /// Clocks that were heard on the way: whose, and how far ahead of ours.
+    /// Clocks of other machines: the name, and how far the clock is ahead of ours.
     pub clocks: Vec<(String, TimeDelta)>,
 }
 
 impl Checkup {
-    /// Notes what is there.
+    /// Adds an observation.
     pub fn saw(&mut self, what: impl Into<String>) {
         self.seen.push(what.into());
     }
 
-    /// Notes what does not work, or can lose something.
+    /// Adds a failure by which something does not work or can be lost.
     pub fn error(
         &mut self,
         check: &'static str,
@@ -60,7 +60,7 @@ impl Checkup {
         self.note(Gravity::Error, check, what, why, mend);
     }
 
-    /// Notes what works, and will hurt one day.
+    /// Adds a failure that does no harm yet.
     pub fn warning(
         &mut self,
         check: &'static str,
@@ -88,7 +88,8 @@ impl Checkup {
         });
     }
 
-    /// Notes what another clock said between these two moments of ours: it is ahead by what it differs from their middle.
+    /// Records another clock's time, read between two moments of ours. The skew is the difference from their
+    /// midpoint.
     pub fn heard(
         &mut self,
         whose: impl Into<String>,
@@ -100,7 +101,7 @@ impl Checkup {
         self.clocks.push((whose.into(), said - middle));
     }
 
-    /// What another look at the same thing found, too.
+    /// Adds the results of another check of the same component.
     pub fn join(&mut self, other: Self) {
         self.seen.extend(other.seen);
         self.found.extend(other.found);

@@ -1,9 +1,10 @@
-//! The parts of names that clouds give: ARNs, service accounts, full resource names, hosts of their services.
+//! Parts of the names that clouds give: ARNs, service accounts, full resource names, host names of services.
 
 use nightshift_alert::{Alert, Provider};
 
-/// Services of the clouds, which call for somebody who is named beside them: the platform writes their names where an address
-/// would stand, and nobody else has a host directly below these. <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-record-contents.html>
+/// Host suffixes of cloud services that call on behalf of a named principal. The platform writes the service's name
+/// in place of an address, and nobody else has a host directly below these.
+/// <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-record-contents.html>
 const SERVICES: [&str; 4] = [
     "amazonaws.com",
     "amazonaws.com.cn",
@@ -11,7 +12,7 @@ const SERVICES: [&str; 4] = [
     "googleapis.com",
 ];
 
-/// Returns the account in a name: of an ARN, of a project's service account, of a full resource name.
+/// Returns the account in an ARN, a project's service account or a full resource name.
 pub(crate) fn account(name: &str) -> Option<&str> {
     if name.starts_with("arn:") {
         return name.split(':').nth(4).filter(|account| !account.is_empty());
@@ -32,7 +33,7 @@ fn partition(arn: &str) -> Option<&str> {
     arn.strip_prefix("arn:")?.split(':').next()
 }
 
-/// Returns the partition of an alert of AWS, by its ARNs, else by its region.
+/// Returns the partition of an AWS alert, from its ARNs, else from its region.
 pub(crate) fn partition_of(alert: &Alert) -> Option<&str> {
     let arns = alert.resources.iter().map(|one| one.id.as_str());
     let arns = arns.chain(alert.finding_id.as_deref());
@@ -46,7 +47,7 @@ pub(crate) fn partition_of(alert: &Alert) -> Option<&str> {
     (alert.provider == Provider::Aws).then(|| arns.find_map(partition).unwrap_or_else(by_region))
 }
 
-/// Whether two accounts are one: the same number, or name and number of the project of an alert.
+/// Returns whether two accounts are the same: equal numbers, or the name and number of the alert's project.
 pub(crate) fn is_same_account(alert: &Alert, one: &str, other: &str) -> bool {
     let is_number = |account: &str| account.chars().all(|c| c.is_ascii_digit());
     let padded = |account: &str| match is_number(account) && alert.provider == Provider::Aws {
@@ -60,12 +61,12 @@ pub(crate) fn is_same_account(alert: &Alert, one: &str, other: &str) -> bool {
             && project.contains(&Some(other))
 }
 
-/// Returns kind and path of what an ARN names. A path may hold colons.
+/// Returns kind and path of the resource in an ARN. A path may hold colons.
 pub(crate) fn resource(arn: &str) -> Option<(&str, &str)> {
     arn.splitn(6, ':').nth(5)?.split_once('/')
 }
 
-/// Returns account and name of a user, of the role that a session is of, or of the root user, by its ARN.
+/// Returns account and name in the ARN of a user, a role, a role's session or the root user.
 pub(crate) fn user_or_role(arn: &str) -> Option<(&str, &str)> {
     let parts: Vec<&str> = arn.splitn(6, ':').collect();
     if let ["arn", _, _, _, account, "root"] = parts.as_slice() {
@@ -79,7 +80,7 @@ pub(crate) fn user_or_role(arn: &str) -> Option<(&str, &str)> {
     arn.split(':').nth(4).zip(name)
 }
 
-/// Whether a host is a service of a cloud, which calls for whoever is named beside it.
+/// Returns whether a host is a cloud service, which calls on behalf of the principal named beside it.
 pub(crate) fn is_service(host: &str) -> bool {
     let parent = host.split_once('.').map(|(_, parent)| parent);
     parent.is_some_and(|parent| SERVICES.contains(&parent))

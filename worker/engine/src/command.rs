@@ -1,59 +1,59 @@
-//! What the driver is to do next.
+//! Commands: what the driver does next.
 
 use crate::{CommandId, Conclusion, StepId, ToolCall};
 
 /// A question to the analyst.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
-    /// Is a plan needed, and which.
+    /// Asks for a plan, if one is needed.
     Plan,
-    /// The next calls of a step, or its result.
+    /// Asks for the next calls of a step, or for its result.
     Turn {
         /// The step.
         step: StepId,
-        /// Which turn, counted from 1.
+        /// Number of the turn, counted from 1.
         turn: u32,
     },
-    /// What came of the last action, and what next.
+    /// Asks to judge the last action and for the next one.
     Decide,
-    /// Does the plan still fit.
+    /// Asks whether the plan still fits.
     Reflect,
-    /// What was it.
+    /// Asks for the conclusion.
     Conclude,
-    /// What was it, without claims that their evidence does not bear.
+    /// Asks for the conclusion again, without claims that their evidence does not support.
     Mend,
-    /// What was it, if the actor had said nothing.
+    /// Asks for the conclusion again, with the actor's values blanked.
     Blanked,
 }
 
-/// One thing to do. Its id is the same whenever the journal leads to it.
+/// One command. Its id is the same on every replay of the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Ask the analyst.
+    /// Asks the analyst.
     Ask {
         /// The command's id.
         id: CommandId,
         /// The question.
         question: Question,
     },
-    /// Call a tool; the arguments are checked.
+    /// Calls a tool with checked arguments.
     Call {
         /// The command's id.
         id: CommandId,
         /// The call.
         call: ToolCall,
     },
-    /// Read the rules that may clear the alert.
+    /// Reads the rules that may clear the alert.
     Exonerate {
         /// The command's id.
         id: CommandId,
     },
-    /// Close the case.
+    /// Closes the case.
     Conclude(Box<Conclusion>),
 }
 
 impl Command {
-    /// The command's id; closing the case has none, for it is an event of its own.
+    /// Returns the command's id. Closing the case has none, because it is an event of its own.
     #[must_use]
     pub const fn id(&self) -> Option<&CommandId> {
         match self {

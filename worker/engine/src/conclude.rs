@@ -1,7 +1,7 @@
 //! The conclusion of a case: an analyst proposes, code decides.
 //!
-//! Everything here is pure over the state. An analyst that lies, obeys the attacker or says nothing at all ends in the
-//! same place: a report whose sentences are checked, whose verdict is proven, and whose severity only code can lower.
+//! All functions here are pure over the state. Whether an analyst lies, obeys the attacker or gives no answer, the
+//! report has checked sentences and a proven verdict, and only code can lower its severity.
 
 mod claims;
 mod confidence;
@@ -38,24 +38,24 @@ use crate::{
     FindingDraft, Known, Opened, State, Verdict, fill,
 };
 
-/// Most actions that a conclusion advises.
+/// Maximum number of actions in a conclusion.
 const MOST_ACTIONS: usize = 6;
-/// The action of the catalogue that is advised where no other is left.
+/// Action that is advised when no other is left.
 const ASK: &str = "contact-owner";
-/// Why a run failed whose analyst came to no conclusion, before what it said.
+/// Failure text of a run without a conclusion; the analyst's error follows.
 const NO_CONCLUSION: &str = "no conclusion could be drawn: ";
-/// Most findings that a conclusion holds.
+/// Maximum number of findings in a conclusion.
 const MOST_FINDINGS: usize = 20;
-/// Most lines of gaps and of what would decide.
+/// Maximum number of lines in `gaps` and in `would_decide`.
 const MOST_LINES: usize = 12;
 
-/// The conclusion that the state leads to; none before the case is opened.
+/// Returns the conclusion that follows from the state, or `None` before the case is opened.
 #[must_use]
 pub fn conclusion(state: &State) -> Option<Conclusion> {
     drawn(state, checked(state))
 }
 
-/// The claims of the analyst's conclusion, each held against what it cites; none before there is one.
+/// Checks the claims of the analyst's conclusion against their evidence. Returns `None` before there is a conclusion.
 pub(crate) fn checked(state: &State) -> Option<Vec<Finding>> {
     let draft = state.draft.as_ref()?;
     Some(check(&draft.findings, state))
@@ -69,7 +69,7 @@ fn check(drafts: &[FindingDraft], state: &State) -> Vec<Finding> {
         .collect()
 }
 
-/// The conclusion that follows from what [`checked`] said of the analyst's.
+/// Returns the conclusion, given the findings that [`checked`] returned.
 pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conclusion> {
     let opened = Arc::clone(state.opened.as_ref()?);
     let draft = state.draft.clone().unwrap_or_else(|| plain::draft(state));
@@ -131,7 +131,7 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
     Some(conclusion)
 }
 
-/// The records that a conclusion cites: those by which the ledger is covered, else those that cover some of it.
+/// Returns the records that a conclusion cites: those that cover the ledger, else those that cover a part of it.
 fn cited(ledger: &Ledger<'_>, state: &State) -> Vec<Exoneration> {
     if ledger.is_covered() {
         ledger.used().into_iter().cloned().collect()
@@ -141,7 +141,7 @@ fn cited(ledger: &Ledger<'_>, state: &State) -> Vec<Exoneration> {
 }
 
 impl Conclusion {
-    /// Of what did not happen there is nothing to do, nothing to decide, and it means nothing.
+    /// Removes actions, deciding evidence and meaning, which do not apply to something that did not happen.
     fn says_nothing(&mut self) {
         self.actions.clear();
         self.would_decide.clear();
@@ -149,7 +149,7 @@ impl Conclusion {
     }
 }
 
-/// What is wrong with the claims of the analyst's conclusion, each with its claim.
+/// Returns what is wrong with the claims of the analyst's conclusion, each with its claim.
 pub(crate) fn problems(state: &State) -> Vec<String> {
     checked(state)
         .iter()
@@ -162,7 +162,7 @@ pub(crate) fn problems(state: &State) -> Vec<String> {
         .collect()
 }
 
-/// Why nothing may clear the alert of this state, in half a sentence; none where something does.
+/// Returns why nothing may clear the alert of this state, in half a sentence, or `None` when a record does.
 pub(crate) fn forbids_benign(state: &State) -> Option<String> {
     let alert = state.alert()?;
     let ledger = Ledger::of(state)?;
@@ -170,7 +170,7 @@ pub(crate) fn forbids_benign(state: &State) -> Option<String> {
     floor::obstacle(state, &ledger, alert, manipulation).map(|obstacle| obstacle.text)
 }
 
-/// Whether text in the alert or in a result talks to the analyst.
+/// Returns whether text in the alert or in a result addresses the analyst.
 fn manipulated(state: &State) -> bool {
     state
         .evidence
@@ -192,7 +192,8 @@ fn failed(state: &State) -> Option<String> {
         })
 }
 
-/// What the analyst did not see, what keeps an alert from being cleared, and what else the engine knows was not seen.
+/// Collects the gaps that the analyst names, those that keep the alert from being cleared, and those that the engine
+/// knows of.
 fn gaps(
     prose: &Prose<'_>,
     draft: &ConclusionDraft,
@@ -206,8 +207,8 @@ fn gaps(
     lines(prose.lines(&draft.gaps), own)
 }
 
-/// What the analyst names, and what code does. Where records clear an alert that is held up, that is first, and an analyst
-/// that leaned towards benign asks for records that are there.
+/// Collects what the analyst and the rules name as deciding. For an alert that is held up, the rules come first, and
+/// an analyst that leaned towards benign is left out, because it asks for records that exist.
 fn would_decide(prose: &Prose<'_>, draft: &ConclusionDraft, ruling: &Ruling) -> Vec<String> {
     let own = ruling.would_decide.clone();
     match &ruling.held_up {
@@ -227,8 +228,8 @@ fn lines(first: Vec<String>, then: Vec<String>) -> Vec<String> {
     all
 }
 
-/// The analyst's choice, filled in. What is only for cleared alerts is left out where the verdict does not clear; where
-/// nothing is left, somebody is still told to ask.
+/// Fills in the actions that the analyst chose. Actions for cleared alerts are left out unless the verdict clears.
+/// When no action is left, the report advises to contact the owner.
 fn actions(
     state: &State,
     ledger: &Ledger<'_>,

@@ -1,21 +1,21 @@
-//! The conclusion of a case: what the analyst proposes, and what code makes of it.
+//! Types of the conclusion: the analyst's proposal, and what code makes of it.
 
 use nightshift_alert::{Severity, Technique};
 use serde::{Deserialize, Serialize};
 
 use crate::{Action, ActionChoice, Cap, Exoneration, Finding, FindingDraft, LedgerRow};
 
-/// What the alert was.
+/// Verdict on the alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Real, and not authorised.
+    /// The activity is real and not authorised.
     TruePositive,
-    /// Real, but authorised.
+    /// The activity is real but authorised.
     BenignTruePositive,
     /// The detection is wrong.
     FalsePositive,
-    /// The evidence does not decide.
+    /// The evidence is not enough to decide.
     Inconclusive,
 }
 
@@ -28,7 +28,7 @@ impl Verdict {
         Self::Inconclusive,
     ];
 
-    /// The word used in JSON, metrics and the database.
+    /// Returns the word used in JSON, metrics and the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Verdict {
         }
     }
 
-    /// The words people read.
+    /// Returns the words shown to people.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -50,14 +50,14 @@ impl Verdict {
         }
     }
 
-    /// Whether nobody needs to act on it.
+    /// Returns whether nobody needs to act on the verdict.
     #[must_use]
     pub const fn is_benign(self) -> bool {
         matches!(self, Self::BenignTruePositive | Self::FalsePositive)
     }
 }
 
-/// Where an inconclusive verdict leans.
+/// Leaning of an inconclusive verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Leaning {
@@ -65,13 +65,13 @@ pub enum Leaning {
     Malicious,
     /// Probably benign.
     Benign,
-    /// Neither way.
+    /// The case leans neither way.
     #[default]
     None,
 }
 
 impl Leaning {
-    /// The word used in JSON.
+    /// Returns the word used in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -82,36 +82,36 @@ impl Leaning {
     }
 }
 
-/// Why the verdict is what it is.
+/// Reason for the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// What was seen is what attackers do.
+    /// The observed activity is what attackers do.
     SuspiciousActivity,
-    /// A register says that it was allowed.
+    /// A register says that the activity was allowed.
     AuthorisedActivity,
     /// The detection logic does not fit here.
     WrongDetectionLogic,
     /// The detection saw wrong data.
     WrongData,
-    /// Data that would decide is missing.
+    /// Deciding data is missing.
     MissingData,
     /// A source could not be read.
     ToolFailure,
     /// A cap was reached.
     BudgetExhausted,
-    /// The evidence does not bear the claim.
+    /// The evidence does not support the claim.
     UnsupportedEvidence,
-    /// It looks benign, but no register says so.
+    /// The activity looks benign, but no register covers it.
     NotExonerated,
-    /// The model would not answer.
+    /// The model refused to answer.
     ModelRefused,
-    /// The data talks to the analyst.
+    /// Text in the data addresses the analyst.
     SuspectedManipulation,
 }
 
 impl Reason {
-    /// The word used in JSON and the database.
+    /// Returns the word used in JSON and the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -129,7 +129,7 @@ impl Reason {
         }
     }
 
-    /// The words people read, in half a sentence.
+    /// Returns the words shown to people, in half a sentence.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -148,7 +148,7 @@ impl Reason {
     }
 }
 
-/// How sure the conclusion is; computed by code.
+/// Confidence in the conclusion; computed by code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
@@ -161,7 +161,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// The word used in JSON and reports.
+    /// Returns the word used in JSON and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -172,22 +172,22 @@ impl Confidence {
     }
 }
 
-/// When somebody should act; computed by code.
+/// Urgency of a response; computed by code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Urgency {
-    /// Nobody needs to.
+    /// Nobody needs to act.
     None,
-    /// Tomorrow.
+    /// Somebody should act tomorrow.
     NextDay,
-    /// Before the shift ends.
+    /// Somebody should act before the shift ends.
     ThisShift,
-    /// Now.
+    /// Somebody should act now.
     Now,
 }
 
 impl Urgency {
-    /// The word used in JSON.
+    /// Returns the word used in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -198,7 +198,7 @@ impl Urgency {
         }
     }
 
-    /// The words people read first.
+    /// Returns the words that people read first.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -210,111 +210,111 @@ impl Urgency {
     }
 }
 
-/// The conclusion as an analyst proposes it.
+/// Conclusion as an analyst proposes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConclusionDraft {
-    /// The verdict it would give.
+    /// Proposed verdict.
     pub verdict: Verdict,
-    /// Where it leans, when inconclusive.
+    /// Leaning of an inconclusive verdict.
     #[serde(default)]
     pub leaning: Leaning,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: Reason,
-    /// The severity it would give.
+    /// Proposed severity.
     pub assessed_severity: Severity,
-    /// What it found.
+    /// Findings of the analyst.
     #[serde(default)]
     pub findings: Vec<FindingDraft>,
-    /// What it could not see.
+    /// Gaps that the analyst names.
     #[serde(default)]
     pub gaps: Vec<String>,
-    /// What it would have asked, had it been configured, beside what the plan names; for coverage.
+    /// Sources that the analyst would ask if they were configured, besides those in the plan; for coverage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_covered: Vec<String>,
-    /// What would decide it, when inconclusive.
+    /// What would decide an inconclusive case.
     #[serde(default)]
     pub would_decide: Vec<String>,
-    /// What to do, from the catalogue.
+    /// Actions chosen from the catalogue.
     #[serde(default)]
     pub actions: Vec<ActionChoice>,
-    /// What this type of finding means, in a sentence.
+    /// Meaning of this type of finding, in a sentence.
     #[serde(default)]
     pub meaning: String,
-    /// ATT&CK techniques that it saw.
+    /// ATT&CK techniques that the analyst saw.
     #[serde(default)]
     pub techniques: Vec<Technique>,
 }
 
-/// The conclusion of a case.
+/// Conclusion of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conclusion {
-    /// The verdict.
+    /// Final verdict.
     pub verdict: Verdict,
-    /// Where it leans, when inconclusive.
+    /// Leaning of an inconclusive verdict.
     pub leaning: Leaning,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: Reason,
-    /// How sure it is.
+    /// Confidence in the verdict.
     pub confidence: Confidence,
     /// The severity after triage.
     pub assessed_severity: Severity,
-    /// When somebody should act.
+    /// Urgency of a response.
     pub urgency: Urgency,
-    /// One sentence, rendered by code.
+    /// Summary written by code.
     pub summary: String,
-    /// What this type of finding means, in a sentence.
+    /// Meaning of this type of finding, in a sentence.
     pub meaning: String,
-    /// What was found, checked.
+    /// Checked findings.
     pub findings: Vec<Finding>,
     /// What was not seen.
     pub gaps: Vec<String>,
-    /// What would decide it, when inconclusive.
+    /// What would decide an inconclusive case.
     pub would_decide: Vec<String>,
-    /// What to do, filled in from the catalogue.
+    /// Advised actions, filled in from the catalogue.
     pub actions: Vec<Action>,
-    /// The facts that cleared the alert.
+    /// Records that cleared the alert.
     pub exonerations: Vec<Exoneration>,
-    /// The subjects of the alert, and by which record each is covered.
+    /// Subjects of the alert, each with the record that covers it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledger: Vec<LedgerRow>,
-    /// Whether records cover all of it, and only a look-up that is not whole keeps it from being cleared.
+    /// Whether records cover all subjects, and only a look-up that is not whole keeps the alert from being cleared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awaits_lookup: bool,
     /// ATT&CK techniques.
     pub techniques: Vec<Technique>,
     /// Rules that overrode the analyst.
     pub overridden: Vec<Override>,
-    /// Whether text in the data talks to the analyst.
+    /// Whether text in the data addresses the analyst.
     pub manipulation: bool,
-    /// Whether a lesser analyst had to step in, or the report is plain.
+    /// Whether a fallback analyst had to step in, or the report is the fallback one.
     pub degraded: bool,
-    /// The cap that ended the work before its plan was done, if one did.
+    /// Cap that ended the work before the plan was done.
     pub stopped_by: Option<Cap>,
-    /// Why the run failed, if it did; a failed run is never benign, and can be run again.
+    /// Reason why the run failed. A failed run is never benign and can be run again.
     pub failed: Option<String>,
-    /// Sources that were asked, and sources that answered.
+    /// Numbers of sources that were asked and that answered.
     pub coverage: Coverage,
 }
 
 /// A rule that changed what the analyst proposed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
-    /// The rule's name, as in metrics: `not_exonerated`, `severity_floor`, …
+    /// Name of the rule, as in metrics: `not_exonerated`, `severity_floor`, …
     pub rule: String,
-    /// What it did and why, for the report.
+    /// What the rule did and why, for the report.
     pub text: String,
-    /// Why alone, in half a sentence.
+    /// The reason alone, in half a sentence.
     #[serde(default)]
     pub why: String,
 }
 
-/// How much of what was asked was answered.
+/// Share of the requested sources that answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Coverage {
-    /// Sources that answered.
+    /// Number of sources that answered.
     pub read: usize,
-    /// Sources that were wanted.
+    /// Number of sources that were wanted.
     pub wanted: usize,
-    /// Those that did not answer, each with why.
+    /// Sources that did not answer, each with the reason.
     pub missing: Vec<String>,
 }

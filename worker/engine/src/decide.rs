@@ -1,4 +1,4 @@
-//! `decide(&state)`: everything that can be done now, and is neither started in this epoch nor finished.
+//! `decide(&state)`: the commands that can run now and are neither started in this epoch nor finished.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::{
     State, Step, StepStatus, conclude,
 };
 
-/// What to do next. Empty while everything that can be done runs, and at the end.
+/// Returns the next commands. The list is empty while all possible commands run, and at the end.
 #[must_use]
 pub fn decide(state: &State) -> Vec<Command> {
     if state.opened.is_none() || state.is_over() {
@@ -21,8 +21,8 @@ pub fn decide(state: &State) -> Vec<Command> {
         return fresh(state, vec![Command::Call { id: past, call }]);
     }
     if state.stopped_by().is_some() {
-        // What was charged for and still runs may come back cheaper, and must be in before the end; only the end of
-        // the active time waits for nothing.
+        // A running command may come back cheaper than it was charged, so its result must be in before the end. Only
+        // the end of the active time waits for nothing.
         let waits = state.stop.is_none() && state.in_flight.keys().any(|id| !is_ending(id));
         return if waits {
             Vec::new()
@@ -53,7 +53,7 @@ pub fn decide(state: &State) -> Vec<Command> {
     )
 }
 
-/// The calls of the last action, the decision about it, or the end.
+/// Returns the calls of the last action, the decision about it, or the end.
 fn adaptive(state: &State) -> Vec<Command> {
     if state.decided {
         return ending(state);
@@ -74,7 +74,7 @@ fn adaptive(state: &State) -> Vec<Command> {
     }
 }
 
-/// Leaves out what runs or has ended.
+/// Removes commands that run or have ended.
 fn fresh(state: &State, commands: Vec<Command>) -> Vec<Command> {
     commands
         .into_iter()
@@ -119,7 +119,7 @@ fn work(state: &State, plan: &Plan) -> Vec<Command> {
     }
 }
 
-/// The same call of two steps is made once: by the one that started it, also if it was lost since.
+/// Keeps one of equal calls of two steps: the one that was started, even if it was lost since.
 fn distinct(state: &State, mut commands: Vec<Command>) -> Vec<Command> {
     let has_number = |id: &CommandId| state.numbers.contains_key(id);
     let mut seen: BTreeSet<String> = commands
@@ -136,7 +136,7 @@ fn distinct(state: &State, mut commands: Vec<Command>) -> Vec<Command> {
     commands
 }
 
-/// Leaves out questions for which the caps have no room beside those that run and those before them.
+/// Removes questions that do not fit the caps beside those that run and those before them.
 fn affordable(state: &State, mut commands: Vec<Command>) -> Vec<Command> {
     let Some(opened) = &state.opened else {
         return Vec::new();
@@ -153,7 +153,7 @@ fn affordable(state: &State, mut commands: Vec<Command>) -> Vec<Command> {
     commands
 }
 
-/// The calls of a step that wait, or its next turn.
+/// Returns the waiting calls of a step, or its next turn.
 fn step_work(state: &State, step: &Step) -> Vec<Command> {
     let waiting = waiting_calls(state, step);
     if !waiting.is_empty() {
@@ -170,7 +170,7 @@ fn step_work(state: &State, step: &Step) -> Vec<Command> {
     }]
 }
 
-/// The calls of a step that have no answer yet.
+/// Returns the calls of a step that have no answer yet.
 fn waiting_calls(state: &State, step: &Step) -> Vec<Command> {
     let turns = state.work.get(&step.id).map_or(&[][..], |work| &work.turns);
     turns
@@ -201,7 +201,7 @@ fn is_ending(id: &CommandId) -> bool {
     .contains(id)
 }
 
-/// The rules that may clear, the conclude question, its second rounds, the end.
+/// Returns the commands of the end: exoneration rules, conclude question and its second rounds, closing.
 fn ending(state: &State) -> Vec<Command> {
     let ask = |id, question| vec![Command::Ask { id, question }];
     let lookups = lookups(state);
@@ -232,7 +232,7 @@ fn ending(state: &State) -> Vec<Command> {
         .collect()
 }
 
-/// What the ledger demands before anything is concluded; nothing once the work was stopped.
+/// Returns the look-ups that the ledger demands before the conclusion, or none once the work was stopped.
 fn lookups(state: &State) -> Vec<Command> {
     if state.stop.is_some() || state.finished.contains(&CommandId::conclude()) {
         return Vec::new();
@@ -246,8 +246,8 @@ fn lookups(state: &State) -> Vec<Command> {
         .collect()
 }
 
-/// The conclude question is asked whatever was spent, and again where it was lost only while the caps have room: a
-/// worker that dies at it each time would spend without end.
+/// Returns whether the conclude question may be asked. The first attempt ignores the caps. A lost one is repeated
+/// only while they have room, or a worker that crashes on it each time would spend without end.
 fn may_conclude(state: &State, id: &CommandId) -> bool {
     let has_room = || {
         state.opened.as_ref().is_some_and(|opened| {
@@ -258,7 +258,7 @@ fn may_conclude(state: &State, id: &CommandId) -> bool {
     state.in_flight.contains_key(id) || !state.attempts.contains_key(id) || has_room()
 }
 
-/// Claims that their evidence does not bear go back once; rules would only say them again.
+/// Returns whether unsupported claims go back to the analyst. This happens once; rules would only repeat them.
 fn wants_mending(state: &State, claims: Option<&[Finding]>) -> bool {
     let is_model = state
         .opened
@@ -272,7 +272,7 @@ fn wants_mending(state: &State, claims: Option<&[Finding]>) -> bool {
             .any(|finding| finding.problem.is_some())
 }
 
-/// A leaning towards benign is asked again without the actor's words, where the profile wants it.
+/// Returns whether a benign leaning is checked again without the actor's words, as the profile demands.
 fn wants_blanking(state: &State) -> bool {
     let is_wanted = state
         .opened

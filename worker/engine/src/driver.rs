@@ -1,7 +1,8 @@
-//! The driver: runs commands side by side, journals, and asks again. It and the allowance are all of the engine that waits.
+//! The driver: runs commands concurrently, writes the journal and asks `decide` again. Only the driver and the case
+//! budget wait for anything.
 //!
-//! One transaction holds the outcomes that are in and the starts that they lead to; nothing runs before its start is
-//! journaled, and nothing counts before its outcome is.
+//! One transaction holds the outcomes that arrived and the commands that they start. No command runs before its start
+//! is in the journal, and no outcome counts before it is.
 
 mod ask;
 mod spans;
@@ -22,48 +23,49 @@ use crate::{
     ToolError, Toolbox, apply, decide,
 };
 
-/// Everything that the driver needs from outside.
+/// Ports that the driver needs.
 #[derive(Clone)]
 pub struct Ports {
-    /// Who thinks.
+    /// Analyst that answers the questions.
     pub analyst: Arc<dyn Analyst>,
-    /// Who takes over when they give no answer; none where nobody is left.
+    /// Analyst that takes over when the first gives no answer.
     pub fallback: Option<Arc<dyn Analyst>>,
-    /// The tools.
+    /// Tools of the case.
     pub toolbox: Arc<dyn Toolbox>,
-    /// The rules that may clear an alert.
+    /// Rules that may clear an alert.
     pub exonerator: Arc<dyn Exonerator>,
-    /// The journal of this case.
+    /// Journal of this case.
     pub journal: Arc<dyn Journal>,
-    /// What time it is.
+    /// Source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Where measurements go.
+    /// Receiver of measurements.
     pub meter: Arc<dyn Meter>,
 }
 
-/// How the driver left a case.
+/// State in which the driver left a case.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
-    /// It is concluded.
+    /// The case is concluded.
     Concluded(Box<State>),
-    /// Somebody called it off.
+    /// A person cancelled the case.
     Cancelled(Box<State>),
-    /// The worker is to stop; the case goes on where it is, elsewhere or later.
+    /// The worker was told to stop; the case continues elsewhere or later.
     Released(Box<State>),
 }
 
-/// Why the driver could not go on.
+/// Reason why the driver could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
-    /// Nothing was written any more.
+    /// The journal accepted no more events.
     #[error("the case cannot go on")]
     Journal(#[from] JournalError),
-    /// The machine wants nothing, runs nothing, and is not at its end: a fault of ours, told instead of hanging.
+    /// Nothing runs and nothing can be started, but the case has not ended. This is a bug, reported instead of
+    /// hanging.
     #[error("the case stands still with {0} events folded")]
     Stuck(usize),
 }
 
-/// Most lines of what rules want answered that are kept, and the most characters of each.
+/// Maximum number of unanswered lines that are kept, and maximum number of characters of each.
 const MOST_UNANSWERED: usize = 12;
 const MOST_CHARS: usize = 600;
 
@@ -73,28 +75,27 @@ struct Done {
     begun: Option<Begun>,
 }
 
-/// What came of a command.
+/// Result of a command.
 enum Came {
-    /// Something that counts.
+    /// The command ended with an outcome that counts.
     Finished {
         outcome: Box<Outcome>,
         cost: Cost,
         degraded: Option<AskError>,
-        /// The model that answered.
         model: Option<String>,
-        /// What rules want answered, and is not.
+        /// Questions of the rules that have no answer.
         unanswered: Vec<String>,
     },
-    /// Nothing, for reasons that are not the case's: it is taken back, at this cost.
+    /// The command came to nothing for a reason outside the case. It is withdrawn at this cost.
     Withdrawn {
         cost: Cost,
-        /// Whether it only had no turn at a model that is up.
+        /// Whether the command only got no turn at a model that is up.
         in_line: bool,
     },
 }
 
 impl Came {
-    /// It was not carried out at all.
+    /// Returns the result of a command that did not run.
     fn nothing() -> Self {
         Self::Withdrawn {
             cost: Cost::default(),
@@ -109,13 +110,13 @@ impl Came {
 ///
 /// # Errors
 ///
-/// When the journal takes no more events: the lease is lost, or the store is away.
+/// Returns an error when the journal takes no more events: the lease is lost, or the store is unavailable.
 pub async fn drive(
     ports: &Ports,
     state: State,
     release: &CancellationToken,
 ) -> Result<End, DriveError> {
-    // Questions that run hold it as it was; where none does, it is changed in place.
+    // Running questions share the state. Without one, the state is changed in place.
     let mut state = Arc::new(state);
     let mut running = FuturesUnordered::new();
     let mut news: Vec<Event> = Vec::new();
@@ -130,7 +131,8 @@ pub async fn drive(
         down |= news
             .iter()
             .any(|event| matches!(event.body, EventBody::Withdrawn { .. }));
-        // While the models are down, or have no turn for it, nothing new is begun; what runs is waited for, and the case goes on later.
+        // While the models are down or busy, no command is started. The driver waits for running commands, and the
+        // case continues later.
         let commands = if down { Vec::new() } else { decide(&state) };
         if let Some(Command::Conclude(conclusion)) = commands.first() {
             let event = Event::new(ports.clock.now(), EventBody::Concluded(conclusion.clone()));
@@ -190,7 +192,7 @@ fn time_left(state: &State) -> Duration {
     Duration::from_secs(minutes.saturating_mul(60)).saturating_sub(state.active())
 }
 
-/// Starts commands. A question that does not fit beside those in flight is begun when one of them has ended.
+/// Starts commands. A question that does not fit beside those in flight is started when one of them has ended.
 fn begin<T>(
     state: &mut Arc<State>,
     news: &mut Vec<Event>,
@@ -224,7 +226,8 @@ fn begin<T>(
     begun
 }
 
-/// What is charged for a command until it ends. Nothing where the cap is spent: no request goes out for it then.
+/// Returns the charge for a command until it ends. It is zero when the cap is spent, because no request goes out
+/// then.
 fn reserved(state: &State, command: &Command) -> Cost {
     let nothing = Cost::default();
     match (command, &state.opened) {
@@ -297,7 +300,7 @@ async fn carry_out(
         }
         Command::Call { id, call } => {
             let opened = state.opened.clone();
-            // Whoever holds the state makes others copy it to change it, and a tool may take long.
+            // A task that holds the state makes others copy it on change, and a tool may take long.
             drop(state);
             let (toolbox, clock, meter) = (&*ports.toolbox, &*ports.clock, &*ports.meter);
             (
@@ -315,7 +318,7 @@ async fn carry_out(
     Done { id, came, begun }
 }
 
-/// What rules said, as the journal keeps it.
+/// Returns the answer of the rules in the form that the journal keeps.
 fn ruled_by(ruled: Ruled) -> Came {
     let lines = ruled.unanswered.iter().take(MOST_UNANSWERED);
     Came::Finished {
@@ -329,7 +332,7 @@ fn ruled_by(ruled: Ruled) -> Came {
     }
 }
 
-/// Makes one call of a case, within the time that it may take, and counts it.
+/// Makes one call of a case within its time limit, and counts it.
 pub(crate) async fn make(
     toolbox: &dyn Toolbox,
     clock: &dyn Clock,

@@ -1,4 +1,4 @@
-//! The journal of a case: what happened, in order. The state of a case is the fold of its events.
+//! Events of the journal. The state of a case is the fold of its events.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,82 +13,82 @@ use crate::{
     TurnAnswer,
 };
 
-/// Version of the journal that this engine writes; it folds this one and older ones.
+/// Version of the journal that this engine writes. The engine also folds older versions.
 pub const JOURNAL_VERSION: u32 = 1;
 
-/// Name of a command, the same whenever the journal leads to it.
+/// Id of a command, the same on every replay of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommandId(pub String);
 
 impl CommandId {
-    /// The look at earlier cases, always the first.
+    /// Returns the id of the look-up of earlier cases, always the first.
     #[must_use]
     pub fn past_cases() -> Self {
         Self("call:past_cases".to_owned())
     }
 
-    /// The plan question.
+    /// Returns the id of the plan question.
     #[must_use]
     pub fn plan() -> Self {
         Self("plan".to_owned())
     }
 
-    /// The `turn`th question of a step, counted from 1.
+    /// Returns the id of the `turn`th question of a step, counted from 1.
     #[must_use]
     pub fn turn(step: &StepId, turn: u32) -> Self {
         Self(format!("turn:{step}:{turn}"))
     }
 
-    /// The `index`th call after the `turn`th question; turn 0 are the calls that the plan carried.
+    /// Returns the id of the `index`th call after the `turn`th question. Turn 0 holds the calls of the plan.
     #[must_use]
     pub fn call(step: &StepId, turn: u32, index: usize) -> Self {
         Self(format!("call:{step}:{turn}:{index}"))
     }
 
-    /// The `number`th decision of an adaptive case, counted from 1.
+    /// Returns the id of the `number`th decision of an adaptive case, counted from 1.
     #[must_use]
     pub fn decide(number: usize) -> Self {
         Self(format!("decide:{number}"))
     }
 
-    /// The `number`th reflection, counted from 1.
+    /// Returns the id of the `number`th reflection, counted from 1.
     #[must_use]
     pub fn reflect(number: u32) -> Self {
         Self(format!("reflect:{number}"))
     }
 
-    /// A look-up that the ledger demands: the id tells the call itself.
+    /// Returns the id of a look-up that the ledger demands. The id holds the call itself.
     #[must_use]
     pub fn lookup(call: &crate::ToolCall) -> Self {
         Self(format!("lookup:{}", call.identity()))
     }
 
-    /// The call of such a look-up.
+    /// Returns the call of such a look-up.
     pub(crate) fn looked_up(&self) -> Option<crate::ToolCall> {
         let (tool, arguments) = self.0.strip_prefix("lookup:")?.split_once('(')?;
         let arguments = serde_json::from_str(arguments.strip_suffix(')')?).ok()?;
         Some(crate::ToolCall::new(tool, arguments))
     }
 
-    /// The rules that may clear the alert.
+    /// Returns the id of reading the rules that may clear the alert.
     #[must_use]
     pub fn exonerate() -> Self {
         Self("exonerate".to_owned())
     }
 
-    /// The conclude question.
+    /// Returns the id of the conclude question.
     #[must_use]
     pub fn conclude() -> Self {
         Self("conclude".to_owned())
     }
 
-    /// The conclude question again, with what was wrong with its claims.
+    /// Returns the id of the second conclude question, which names the problems of its claims.
     #[must_use]
     pub fn mend() -> Self {
         Self("conclude:2".to_owned())
     }
 
-    /// The conclude question again, with the actor's fields blanked.
+    /// Returns the id of the conclude question with the actor's values blanked.
     #[must_use]
     pub fn blanked() -> Self {
         Self("conclude:blanked".to_owned())
@@ -101,18 +101,18 @@ impl fmt::Display for CommandId {
     }
 }
 
-/// Who thinks.
+/// Kind of analyst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnalystKind {
-    /// Rules; no model is used.
+    /// Rules without a model.
     Playbook,
     /// A language model.
     Model,
 }
 
 impl AnalystKind {
-    /// The word used in JSON and metrics.
+    /// Returns the word used in JSON and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -122,50 +122,50 @@ impl AnalystKind {
     }
 }
 
-/// Everything that a case is run with, resolved when it is opened, so that its journal alone tells its state.
+/// Everything that a case is run with, resolved when it is opened, so that the journal alone determines its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
     /// [`JOURNAL_VERSION`] of the writer.
     pub version: u32,
-    /// The case.
+    /// Id of the case.
     pub case_id: String,
-    /// Which triage of it, counted from 1.
+    /// Revision of the case, counted from 1.
     pub revision: u32,
-    /// The alert: E0.
+    /// The alert, which is evidence E0.
     pub alert: Arc<Alert>,
     /// Name of the profile.
     pub profile: String,
-    /// Who thinks.
+    /// Kind of analyst.
     pub analyst: AnalystKind,
-    /// The models in use, `provider/name`; none for the playbook analyst.
+    /// Models in use, as `provider/name`; empty for the playbook analyst.
     pub models: Vec<String>,
-    /// The caps.
+    /// Limits of the case.
     pub limits: Limits,
-    /// What is charged for a question before it is asked.
+    /// Cost that is charged for a question before it is asked.
     pub reserve: Cost,
-    /// The tools of the profile.
+    /// Tools of the profile.
     pub tools: Arc<[ToolSpec]>,
-    /// The actions that a report may advise.
+    /// Actions that a report may advise.
     pub actions: Arc<[Arc<ActionTemplate>]>,
-    /// How the profile wants its cases worked on.
+    /// Options of the profile for its cases.
     #[serde(default)]
     pub conduct: Conduct,
-    /// What fences data in the prompts of this case: drawn at random, so that nobody outside can write it.
+    /// Delimiter of data in the prompts of this case. It is random, so that nobody outside can write it.
     #[serde(default)]
     pub delimiter: String,
-    /// What pseudonyms in the prompts of this case are made with: drawn at random too, and told to no model. Empty in
-    /// journals of older versions.
+    /// Random key of the pseudonyms in this case's prompts. No model sees it. It is empty in journals of older
+    /// versions.
     #[serde(default)]
     pub pseudonym_key: String,
-    /// Hash of the prompts in use, so that a replay can tell whether they changed; empty where no model is asked.
+    /// Hash of the prompts in use, by which a replay detects changes; empty where no model is asked.
     #[serde(default)]
     pub prompts: String,
-    /// What was said of it before; none where this is its first triage that ended.
+    /// Result of the previous run; `None` when no triage of this case ended before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Box<Again>>,
 }
 
-/// What became of a command.
+/// Outcome of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub enum Outcome {
@@ -189,61 +189,62 @@ pub enum Outcome {
     AskFailed(AskError),
 }
 
-/// What happened.
+/// Body of an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventBody {
     /// The case was opened.
     Opened(Box<Opened>),
-    /// A worker took it; what older epochs started and did not finish is lost, stays charged, and runs again.
+    /// A worker claimed the case. Commands that older epochs started and did not finish are lost, stay charged and
+    /// run again.
     Claimed {
         /// The epoch.
         epoch: u64,
     },
     /// A command was started.
     Started {
-        /// Which one.
+        /// Id of the command.
         id: CommandId,
-        /// How often it was started, this time included.
+        /// Number of starts of the command, including this one.
         attempt: u32,
-        /// What is charged for it until it is settled.
+        /// Cost that is charged until the command is settled.
         reserved: Cost,
     },
     /// A command ended.
     Finished {
-        /// Which one.
+        /// Id of the command.
         id: CommandId,
-        /// What became of it.
+        /// Outcome of the command.
         outcome: Box<Outcome>,
-        /// What it cost.
+        /// Cost of the command.
         cost: Cost,
-        /// Why a lesser analyst answered, where one did.
+        /// Reason why a fallback analyst answered.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         degraded: Option<AskError>,
-        /// The model that answered, `provider/name`.
+        /// Model that answered, as `provider/name`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// What the rules want answered before anything is cleared, and is not. Beside the outcome, so that programs which do
-        /// not know it read the rest.
+        /// Questions of the rules that must be answered before clearing, and are not. The field stands beside the
+        /// outcome, so that programs which do not know it can read the rest.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unanswered: Vec<String>,
     },
-    /// A command came to nothing, through no fault of the case: it will be started again.
+    /// A command was withdrawn through no fault of the case. It will be started again.
     Withdrawn {
-        /// Which one.
+        /// Id of the command.
         id: CommandId,
-        /// What it cost all the same.
+        /// Cost that the command incurred.
         #[serde(default, skip_serializing_if = "Cost::is_nothing")]
         cost: Cost,
-        /// Whether it stood in line for its model until its time was over: the model is up, and answers others.
+        /// Whether the command waited for its model until its time was over. The model is up and answers others.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_line: bool,
     },
-    /// The active time is used up; what was started and did not finish is lost and stays charged.
+    /// The active time is used up. Commands that did not finish are lost and stay charged.
     TimeUp,
-    /// Somebody called the case off.
+    /// A person cancelled the case.
     Cancelled {
-        /// Who.
+        /// Name of the person.
         by: String,
     },
     /// The case is concluded.
@@ -251,7 +252,7 @@ pub enum EventBody {
 }
 
 impl EventBody {
-    /// The kinds of this version, as they are written.
+    /// Kinds of events of this version, as they are written.
     pub const KINDS: &'static [&'static str] = &[
         "opened",
         "claimed",
@@ -263,7 +264,7 @@ impl EventBody {
         "concluded",
     ];
 
-    /// Its kind, as it is written.
+    /// Returns the kind of the event, as it is written.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -278,7 +279,7 @@ impl EventBody {
         }
     }
 
-    /// The command that it is about, if it is about one.
+    /// Returns the id of the command that the event is about, if any.
     #[must_use]
     pub const fn command(&self) -> Option<&CommandId> {
         match self {
@@ -293,16 +294,16 @@ impl EventBody {
 /// An event with the driver's time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// When, by the clock of the driver that wrote it.
+    /// Time of the driver that wrote the event.
     #[serde(serialize_with = "written_time")]
     pub at: DateTime<Utc>,
-    /// What.
+    /// Body of the event.
     #[serde(flatten)]
     pub body: EventBody,
 }
 
 impl Event {
-    /// An event at this time.
+    /// Creates an event at this time.
     #[must_use]
     pub const fn new(at: DateTime<Utc>, body: EventBody) -> Self {
         Self { at, body }

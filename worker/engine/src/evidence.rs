@@ -29,7 +29,7 @@ impl From<EvidenceId> for String {
     }
 }
 
-/// The text is no evidence id.
+/// Error for a text that is not an evidence id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no evidence id: E0, E1, …")]
 pub struct NoEvidenceId(pub String);
@@ -48,27 +48,27 @@ impl TryFrom<String> for EvidenceId {
 /// The stored JSON of one tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Its number.
+    /// Number of the evidence.
     pub id: EvidenceId,
-    /// The step that asked; none for the alert and for the look at earlier cases.
+    /// Step that asked; `None` for the alert and for the look-up of earlier cases.
     pub step: Option<StepId>,
-    /// The tool's name; `alert` for E0.
+    /// Name of the tool; `alert` for E0.
     pub tool: String,
-    /// The tool's kind.
+    /// Kind of the tool.
     pub kind: String,
-    /// What it was asked.
+    /// Arguments of the call.
     pub arguments: Map<String, Value>,
-    /// When it answered.
+    /// Time of the answer.
     pub at: DateTime<Utc>,
-    /// Its answer; null where it gave none.
+    /// Answer of the tool; null when there was none.
     pub body: JsonText,
-    /// How many rows it found, for tools that find rows.
+    /// Number of rows, for tools that return rows.
     pub rows: Option<u64>,
-    /// Whether something was left out for its size.
+    /// Whether the answer was cut for its size.
     pub truncated: bool,
-    /// Why it gave no answer.
+    /// Error of a call without an answer.
     pub error: Option<ToolError>,
-    /// What was cut, redacted or suspicious in the answer.
+    /// Marks for what was cut, redacted or suspicious in the answer.
     #[serde(default)]
     pub flags: Vec<Flag>,
 }

@@ -1,20 +1,20 @@
-//! `evidence_read`: a look further into evidence that a model saw only a part of, without calling the tool again.
+//! `evidence_read`: shows more of evidence that a model saw only in part, without calling the tool again.
 //!
-//! It is answered from the case's own evidence, makes none, and costs nothing but the turn. Which part is shown is the
-//! analyst's to cut out, by the call's arguments.
+//! The answer comes from the case's own evidence. It creates no new evidence and costs only the turn. The analyst
+//! selects the part by the call's arguments.
 
 use crate::{Argument, ArgumentKind, EvidenceId, Reach, State, ToolCall, ToolError, ToolSpec};
 
-/// Its name, and its kind.
+/// Name and kind of the tool.
 pub const NAME: &str = "evidence_read";
 
-/// Longest filter, in characters.
+/// Maximum length of a filter in characters.
 const FILTER_CHARS: usize = 200;
 
-/// Furthest offset, in characters.
+/// Maximum offset in characters.
 const MOST_OFFSET: i64 = 16 * 1024 * 1024;
 
-/// Its specification, for the toolbox of a profile whose analyst sees evidence in parts.
+/// Returns the specification, for the toolbox of a profile whose analyst sees evidence in parts.
 #[must_use]
 pub fn spec() -> ToolSpec {
     let argument = |name: &str, description: &str, kind, required| Argument {
@@ -60,11 +60,11 @@ pub fn spec() -> ToolSpec {
     }
 }
 
-/// The evidence that a checked call wants to see.
+/// Returns the evidence that a checked call requests.
 ///
 /// # Errors
 ///
-/// When this case has no such evidence.
+/// Returns an error when this case has no such evidence.
 pub(crate) fn wanted(call: &ToolCall, state: &State) -> Result<EvidenceId, ToolError> {
     let id = call.arguments.get("id").and_then(|id| id.as_str());
     let known = id

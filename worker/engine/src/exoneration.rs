@@ -1,7 +1,7 @@
 //! Exonerations: facts, made by code, that clear an alert.
 //!
-//! A register tool or a `benign_when` expression proposes one; the verdict policy decides what it covers. No
-//! analyst can make one: the answers of the port have no place for it.
+//! A register tool or a `benign_when` expression proposes an exoneration, and the verdict policy decides what it
+//! covers. No analyst can make one, because the answers of the port have no field for it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -18,43 +18,43 @@ use crate::EvidenceId;
 /// A fact that may clear an alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exoneration {
-    /// What kind of record: `authorised_scanner`, `change`, `asset`, `identity`, `benign_when`,
-    /// `person_verdict`.
+    /// Kind of the record: `authorised_scanner`, `change`, `asset`, `identity`, `benign_when`, `person_verdict`.
     pub kind: String,
-    /// Type of the value it is about.
+    /// Type of the subject.
     pub subject_type: IndicatorKind,
-    /// The value it is about.
+    /// Value that the record is about.
     pub subject: String,
-    /// From when it holds; open where none.
+    /// Start of validity; open when `None`.
     pub from: Option<DateTime<Utc>>,
-    /// Until when it holds; open where none.
+    /// End of validity; open when `None`.
     pub until: Option<DateTime<Utc>>,
-    /// By how many minutes an event may lie outside these ends: clocks differ, and people round. At most [`MAX_SLACK_MINS`].
+    /// Minutes by which an event may lie outside the validity, because clocks differ and people round. At most
+    /// [`MAX_SLACK_MINS`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub slack_mins: u8,
-    /// Globs over finding types that it covers. None covers nothing.
+    /// Globs of the finding types that the record covers. An empty list covers nothing.
     pub covers: Vec<String>,
-    /// Who approved the record; empty where nobody did.
+    /// Approver of the record; empty when nobody approved it.
     pub approved_by: String,
-    /// The record's own reference, e.g. a ticket id or a rule's name.
+    /// Reference of the record, such as a ticket id or a rule's name.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// One sentence about it, for the report.
+    /// One sentence about the record, for the report.
     pub statement: String,
     /// Whether the detection was wrong, not just the activity allowed.
     pub detection_wrong: bool,
-    /// Where it holds.
+    /// Where the record is valid.
     #[serde(default, skip_serializing_if = "Scope::is_empty")]
     pub scope: Scope,
-    /// What it covers beside its subject.
+    /// What the record covers besides its subject.
     #[serde(default, skip_serializing_if = "Extent::is_empty")]
     pub extent: Extent,
-    /// The evidence it stands in; the engine fills it in.
+    /// Evidence that holds the record; filled in by the engine.
     #[serde(default)]
     pub evidence: Option<EvidenceId>,
 }
 
-/// The most minutes of slack that a record may have at its ends.
+/// Maximum slack of a record in minutes.
 pub const MAX_SLACK_MINS: u8 = 15;
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
@@ -62,8 +62,8 @@ const fn is_zero(slack_mins: &u8) -> bool {
     *slack_mins == 0
 }
 
-/// Where a record holds. What is empty holds anywhere, but for the account: an empty one holds only for subjects that have
-/// none, and any account is written `*`.
+/// Where a record is valid. An empty field means anywhere. The exception is the account: an empty one is valid only
+/// for subjects without an account, and any account is written `*`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scope {
@@ -85,33 +85,33 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Whether it says nothing.
+    /// Returns whether the scope is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What a record covers beside its own subject, each by a column of its own.
+/// What a record covers besides its own subject, one column each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Extent {
-    /// Ids of long-lived access keys of an identity.
+    /// Ids of an identity's long-lived access keys.
     #[serde(skip_serializing_if = "Listed::is_none")]
     pub keys: Listed,
-    /// People who may stand behind a borrowed identity.
+    /// People who may act through a shared identity.
     #[serde(skip_serializing_if = "Listed::is_none")]
     pub persons: Listed,
     /// Networks that an identity calls from.
     #[serde(skip_serializing_if = "Listed::is_none")]
     pub networks: Listed,
-    /// Resources that it is done to, and far ends that are contacted.
+    /// Resources that are acted on, and far ends that are contacted.
     #[serde(skip_serializing_if = "Listed::is_none")]
     pub targets: Listed,
     /// Addresses of a machine.
     #[serde(skip_serializing_if = "Listed::is_none")]
     pub addresses: Listed,
-    /// Calls that change something and are expected.
+    /// Expected mutating calls.
     #[serde(skip_serializing_if = "Listed::is_none")]
     pub calls: Listed,
     /// Processes, files and images of a machine.
@@ -123,14 +123,14 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Whether it says nothing.
+    /// Returns whether all columns are empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The values of a column: none, a list, or whatever there is.
+/// Values of a column: none, a list, or any.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Listed {
@@ -139,12 +139,12 @@ pub enum Listed {
     None,
     /// The keeper wrote `any`.
     Any,
-    /// Values, as they were written; `*` stands for any run of characters but `/`.
+    /// Values as they were written; `*` matches any characters but `/`.
     These(Vec<String>),
 }
 
 impl Listed {
-    /// Reads the values of a cell: `any` alone means whatever there is.
+    /// Reads the values of a cell; `any` alone matches every value.
     #[must_use]
     pub fn of(values: Vec<String>) -> Self {
         match values.as_slice() {
@@ -154,13 +154,13 @@ impl Listed {
         }
     }
 
-    /// Whether the column is empty.
+    /// Returns whether the column is empty.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }
 
-    /// Whether it lists a value: as it is, by a network, by a name with `*`, or by `any`.
+    /// Returns whether the column lists a value: literally, by a network, by a name with `*`, or by `any`.
     #[must_use]
     pub fn lists(&self, value: &str) -> bool {
         let address: Option<IpAddr> = value.parse().ok();
@@ -180,7 +180,7 @@ impl Listed {
         }
     }
 
-    /// Whether it lists a call, as `s3:PutObject`; a keeper may leave its service away.
+    /// Returns whether the column lists a call, such as `s3:PutObject`. An entry may omit the service.
     #[must_use]
     pub fn lists_call(&self, call: &str) -> bool {
         let name = call.rsplit_once(':').map_or(call, |(_, name)| name);
@@ -196,7 +196,7 @@ impl Listed {
     }
 }
 
-/// Whether a value is what an entry names; `*` stands for any characters but `/`. In paths case matters.
+/// Returns whether a value matches an entry; `*` matches any characters but `/`. Case matters in paths.
 fn is_name(entry: &str, value: &str) -> bool {
     let same = |left: &str, right: &str| match entry.contains('/') {
         true => left == right,
@@ -217,41 +217,42 @@ fn is_name(entry: &str, value: &str) -> bool {
         })
 }
 
-/// Why an exoneration does not count for this alert.
+/// Reason why an exoneration does not count for this alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NotCleared {
-    /// Its subject is no actor, target or far end of this alert.
+    /// The subject is no actor, target or far end of this alert.
     #[error("its subject is no actor or target of this alert")]
     OtherSubject,
-    /// Nobody approved it.
+    /// Nobody approved the record.
     #[error("nobody approved it")]
     NotApproved,
-    /// Its window does not cover the events.
+    /// The validity does not cover the events.
     #[error("its window does not cover the events")]
     OtherTime,
-    /// The alert tells no time of its events.
+    /// The alert has no time of its events.
     #[error("the alert tells no time of its events")]
     NoTime,
-    /// It does not cover findings of this type.
+    /// The record does not cover findings of this type.
     #[error("it does not cover findings of this type")]
     OtherType,
-    /// It is of another account, region, zone or cluster than the alert, which need not tell any, or names no account.
+    /// The record is of another account, region, zone or cluster than the alert, which may have none, or it names no
+    /// account.
     #[error(
         "it is of another account, region or cluster than the finding tells, or names no account"
     )]
     OtherPlace,
 }
 
-/// Most globs that are kept compiled; those of playbooks, registers and the configuration are far fewer.
+/// Maximum number of compiled globs in the cache. Playbooks, registers and the configuration have far fewer.
 const MOST_MATCHERS: usize = 4096;
 
-/// Globs with alternatives or classes that were asked for before. Compiling one costs a hundred times as much as matching
-/// with it, and every question about every alert asks for the same ones.
+/// Cache of compiled globs with alternatives or classes. Compiling one costs a hundred times as much as matching with
+/// it, and every question about every alert asks for the same ones.
 static MATCHERS: LazyLock<RwLock<HashMap<String, Option<GlobMatcher>>>> =
     LazyLock::new(RwLock::default);
 
-/// Whether a finding type matches a glob; case does not matter, `*` also spans `/` and `:`.
+/// Returns whether a finding type matches a glob. Case does not matter, and `*` also spans `/` and `:`.
 #[must_use]
 pub fn type_matches(pattern: &str, kind: &str) -> bool {
     if let Some(matches) = matches_plainly(pattern, kind) {
@@ -277,14 +278,15 @@ pub fn type_matches(pattern: &str, kind: &str) -> bool {
     matches
 }
 
-/// Whether it matches, by letters, `*` and `?` alone, as nearly all globs are written; none where that cannot tell. Every
-/// alert is held against all globs of all playbooks, so nothing is built for a look.
+/// Matches a glob of letters, `*` and `?` alone, which nearly all globs are. Returns `None` for other globs. Nothing
+/// is allocated, because every alert is matched against all globs of all playbooks.
 fn matches_plainly(pattern: &str, kind: &str) -> Option<bool> {
     if !kind.is_ascii() {
         return None;
     }
     let (mut pattern, mut kind) = (pattern.as_bytes(), kind.as_bytes());
-    // Behind the last `*`, and from where it was held against that: if it does not fit, the `*` takes one more.
+    // Position behind the last `*`, and where its match began. When the rest does not match, the `*` takes one more
+    // character.
     let mut last_star = None;
     loop {
         match (pattern.split_first(), kind.split_first()) {
@@ -313,7 +315,7 @@ fn matches_plainly(pattern: &str, kind: &str) -> Option<bool> {
     }
 }
 
-/// Where what follows a `*` can begin at the earliest: not before the letter that it begins with.
+/// Skips to the first position where the text after a `*` can match: that of its first letter.
 fn from_letter<'a>(after: &[u8], kind: &'a [u8]) -> &'a [u8] {
     let Some(letter) = after.first().filter(|byte| byte.is_ascii_alphanumeric()) else {
         return kind;

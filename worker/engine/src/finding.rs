@@ -4,62 +4,62 @@ use serde::{Deserialize, Serialize};
 
 use crate::EvidenceId;
 
-/// Which way a finding points.
+/// Direction in which a finding points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stance {
-    /// Towards malice.
+    /// The finding speaks for malice.
     #[default]
     For,
-    /// Away from it.
+    /// The finding speaks against malice.
     Against,
 }
 
-/// A quote as an analyst gives it.
+/// Quote as an analyst gives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuoteDraft {
-    /// The evidence it is taken from.
+    /// Evidence that the quote is taken from.
     pub evidence: EvidenceId,
     /// A whole scalar, or a whole `key: value`, of that evidence.
     pub quote: String,
 }
 
-/// A finding as an analyst gives it.
+/// Finding as an analyst gives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindingDraft {
-    /// One sentence.
+    /// Claim in one sentence.
     pub claim: String,
-    /// What proves it.
+    /// Quotes that prove the claim.
     #[serde(default)]
     pub quotes: Vec<QuoteDraft>,
-    /// Which way it points.
+    /// Direction in which the finding points.
     #[serde(default)]
     pub stance: Stance,
 }
 
-/// A quote that was looked for in its evidence.
+/// Quote that was looked up in its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quote {
-    /// The evidence.
+    /// Id of the evidence.
     pub id: EvidenceId,
-    /// The text.
+    /// Text of the quote.
     pub quote: String,
-    /// JSON pointer of the value it resolved to; none where it is not there.
+    /// JSON pointer to the quoted value; `None` when the evidence does not hold it.
     pub path: Option<String>,
 }
 
-/// A finding that was checked.
+/// Finding that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// One sentence.
+    /// Claim in one sentence.
     pub claim: String,
-    /// Whether every quote resolved and every value in the claim stands in the evidence.
+    /// Whether every quote was found and the evidence holds every value in the claim.
     pub supported: bool,
-    /// Why it counts for nothing, where it is not supported.
+    /// Reason why an unsupported finding does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// What proves it.
+    /// Quotes that prove the claim.
     pub evidence: Vec<Quote>,
-    /// Which way it points.
+    /// Direction in which the finding points.
     pub stance: Stance,
 }

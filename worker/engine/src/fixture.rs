@@ -1,4 +1,4 @@
-//! What the tests of the engine share: an alert, tools, an opened case.
+//! Shared test fixtures of the engine: an alert, tools, an opened case.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use nightshift_alert::{
 
 use crate::*;
 
-/// The account of the alert.
 pub(crate) const ACCOUNT: &str = "444455556666";
 
 pub(crate) fn at(second: i64) -> DateTime<Utc> {
@@ -73,7 +72,7 @@ pub(crate) fn alert() -> Alert {
     }
 }
 
-/// An approved record about a value of the alert's account, two hours around its events.
+/// Returns an approved record about a value of the alert's account, valid two hours around its events.
 pub(crate) fn record(subject_type: IndicatorKind, subject: &str) -> Exoneration {
     Exoneration {
         kind: "identity".to_owned(),
@@ -167,7 +166,7 @@ pub(crate) fn opened_state() -> State {
     fold(&opening(Limits::default()))
 }
 
-/// How many cases a property test generates: so many, or those of `NIGHTSHIFT_TEST_CASES`.
+/// Returns the configuration of a property test with `usual` cases, or those of `NIGHTSHIFT_TEST_CASES`.
 pub(crate) fn cases(usual: u32) -> proptest::test_runner::Config {
     #[expect(
         clippy::disallowed_methods,

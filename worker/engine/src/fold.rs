@@ -1,6 +1,6 @@
-//! `state = fold(events)`: what each event does to the state of a case.
+//! `state = fold(events)`: the effect of each event on the state of a case.
 //!
-//! Nothing here can fail: an event that does not fit is left without effect, so that a journal can always be read.
+//! Nothing here can fail. An event that does not fit has no effect, so that a journal can always be read.
 
 mod call;
 mod decision;
@@ -14,7 +14,7 @@ use crate::{
     Leaning, NotCleared, Opened, Outcome, State, Stop, Verdict, check,
 };
 
-/// The state that these events lead to.
+/// Returns the state that these events lead to.
 #[must_use]
 pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> State {
     let mut state = State::default();
@@ -24,7 +24,7 @@ pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> State {
     state
 }
 
-/// Takes one more event into the state.
+/// Applies one more event to the state.
 pub fn apply(state: &mut State, event: &Event) {
     let since = state.last_at;
     state.last_at = Some(since.map_or(event.at, |last| last.max(event.at)));
@@ -101,8 +101,8 @@ fn opened_now(state: &mut State, opened: &Opened, event: &Event) {
     state.opened = Some(Arc::new(opened.clone()));
 }
 
-/// What older epochs started and did not finish is lost: it stays charged, and runs again. Its time begins with the latest
-/// event: by how much the clock of this worker is behind that of the one before is no time of the case.
+/// Marks commands that older epochs did not finish as lost: they stay charged and run again. The time of this epoch
+/// begins with the latest event, so that a clock behind the previous worker's adds no time to the case.
 fn claimed(state: &mut State, epoch: u64, since: Option<chrono::DateTime<chrono::Utc>>) {
     if let (Some(from), Some(until)) = (state.claimed_at, since) {
         state.active_before += (until - from).to_std().unwrap_or_default();
@@ -113,7 +113,7 @@ fn claimed(state: &mut State, epoch: u64, since: Option<chrono::DateTime<chrono:
     lose(state);
 }
 
-/// What runs will never be heard of: it stays charged, and may be started again.
+/// Marks running commands as lost. They stay charged and may be started again.
 fn lose(state: &mut State) {
     for (_, lost) in std::mem::take(&mut state.in_flight) {
         state.spent += lost.reserved;
@@ -158,7 +158,7 @@ fn finished(state: &mut State, id: &CommandId, outcome: &Outcome, event: &Event)
     }
 }
 
-/// A second answer takes the place of the first; a blanked one only tells whether the leaning turned.
+/// Takes a conclusion. A second answer replaces the first; a counterfactual only shows whether the leaning changed.
 fn drafted(state: &mut State, id: &CommandId, draft: &ConclusionDraft) {
     if *id == CommandId::blanked() {
         let leant = state.draft.as_ref().is_some_and(leans_benign);
@@ -168,13 +168,13 @@ fn drafted(state: &mut State, id: &CommandId, draft: &ConclusionDraft) {
     }
 }
 
-/// Whether a draft is benign, or leans so.
+/// Returns whether a draft is benign or leans so.
 pub(crate) fn leans_benign(draft: &ConclusionDraft) -> bool {
     draft.verdict.is_benign()
         || (draft.verdict == Verdict::Inconclusive && draft.leaning == Leaning::Benign)
 }
 
-/// Remembers that an analyst would not answer, or was not asked.
+/// Records that an analyst refused, or was not asked.
 fn kept_back(state: &mut State, error: &AskError) {
     state.refused |= matches!(error, AskError::Refused { .. });
     state.day_spent |= matches!(error, AskError::Budget { .. });
@@ -183,7 +183,7 @@ fn kept_back(state: &mut State, error: &AskError) {
 fn ask_failed(state: &mut State, id: &CommandId, error: &AskError) {
     let is_second = *id == CommandId::mend() || *id == CommandId::blanked();
     if matches!(error, AskError::Budget { .. }) && !is_second {
-        // A cap: the case ends with what it has, and that is no failure of its run.
+        // A cap ends the case with what it has; the run has not failed.
         state.day_stopped = true;
         if let Some(step) = step_of(id) {
             turn::failed(state, &step, &error.to_string());
@@ -196,7 +196,7 @@ fn ask_failed(state: &mut State, id: &CommandId, error: &AskError) {
     } else if *id == CommandId::conclude() {
         state.draft_error = Some(error.to_string());
     } else if is_second {
-        // The first answer stands.
+        // The first answer is kept.
     } else if let Some(step) = step_of(id) {
         turn::failed(state, &step, &error.to_string());
     } else if id.0.starts_with("decide:") {
@@ -206,7 +206,7 @@ fn ask_failed(state: &mut State, id: &CommandId, error: &AskError) {
     }
 }
 
-/// Keeps a fact that clears a subject of this alert, and remembers why another one does not.
+/// Keeps a fact that clears a subject of this alert, and records why another one does not count.
 fn exonerated(state: &mut State, fact: crate::Exoneration) {
     let Some(alert) = state.alert().cloned() else {
         return;
@@ -223,7 +223,7 @@ fn exonerated(state: &mut State, fact: crate::Exoneration) {
     }
 }
 
-/// The step that a turn or a call of a step belongs to.
+/// Returns the step that a turn or a call belongs to.
 pub(crate) fn step_of(id: &CommandId) -> Option<crate::StepId> {
     let mut parts = id.0.split(':');
     let kind = parts.next()?;

@@ -1,12 +1,12 @@
-//! Reading a journal back. A worker claims only what it can fold (F32), so what cannot be read is told apart: a newer
-//! version, an event that this version does not know, or broken text. Nothing is guessed, and nothing is skipped:
-//! the fold of a journal with a hole in it would be another case.
+//! Reads a journal back. A worker claims only a case that it can fold (F32), so errors are distinguished: a newer
+//! version, an unknown event, or broken text. Nothing is guessed or skipped, because a journal with a missing event
+//! folds to another case.
 
 use serde::Deserialize;
 
 use crate::{Event, EventBody, JOURNAL_VERSION};
 
-/// Kinds of outcomes that a `finished` event may hold.
+/// Kinds of outcomes in a `finished` event.
 const OUTCOMES: &[&str] = &[
     "planned",
     "turned",
@@ -19,29 +19,29 @@ const OUTCOMES: &[&str] = &[
     "ask_failed",
 ];
 
-/// Why an event cannot be read by this version.
+/// Reason why this version cannot read an event.
 #[derive(Debug, thiserror::Error)]
 pub enum UnreadableEvent {
-    /// A newer version wrote it.
+    /// A newer version wrote the event.
     #[error(
         "it is of journal version {version}, and this program reads up to {JOURNAL_VERSION}; a newer one goes on with it"
     )]
     Newer {
-        /// The version that it tells.
+        /// Version in the event.
         version: u32,
     },
-    /// An event, or the outcome of one, that this version does not know.
+    /// This version does not know the event or its outcome.
     #[error("this program does not know the event {kind:?}; a newer one goes on with it")]
     Unknown {
-        /// Its kind, as it is written.
+        /// Kind as it is written.
         kind: String,
     },
-    /// It is no event at all, or a known one with fields that do not fit.
+    /// The text is not an event, or a known event has fields that do not fit.
     #[error("it is no event of a journal")]
     Malformed(#[source] serde_json::Error),
 }
 
-/// What every version of an event has, and what tells why it cannot be read.
+/// Fields that every version of an event has, used to explain why it cannot be read.
 #[derive(Deserialize)]
 struct Head {
     event: String,
@@ -58,16 +58,16 @@ struct OutcomeHead {
 
 /// Reads one event as a journal keeps it: a JSON object on one line.
 ///
-/// `opened` tells the version of the journal; a `claimed` may tell that a worker of another version goes on with it.
+/// `opened` holds the version of the journal. A `claimed` may say that a worker of another version continues it.
 ///
 /// # Errors
 ///
-/// [`UnreadableEvent`], which says whether a newer program could read it.
+/// Returns [`UnreadableEvent`], which says whether a newer program could read the event.
 pub fn read_event(text: &str) -> Result<Event, UnreadableEvent> {
     let event: Event = serde_json::from_str(text).map_err(|cause| why(text, cause))?;
     let version = match &event.body {
         EventBody::Opened(opened) => Some(opened.version),
-        // Short, so that reading its head again costs nothing.
+        // The event is short, so parsing its head again is cheap.
         EventBody::Claimed { .. } => {
             serde_json::from_str(text).map_or(None, |head: Head| head.version)
         }

@@ -1,34 +1,34 @@
-//! The caps of a case, and what it has spent of them.
+//! The limits of a case, and its costs.
 
 use serde::{Deserialize, Serialize};
 
-/// The caps of one case. Reaching one ends the work, never the report.
+/// Limits of one case. Reaching one ends the work, but a report is still written.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Steps of the first plan.
+    /// Maximum number of steps of the first plan.
     pub first_plan_steps: usize,
-    /// Steps in all.
+    /// Maximum number of steps in total.
     pub steps: usize,
-    /// Turns of a step.
+    /// Maximum number of turns of a step.
     pub turns: u32,
-    /// Calls of one turn; further ones are refused.
+    /// Maximum number of calls of one turn; further ones are refused.
     pub calls_per_turn: usize,
-    /// Model calls.
+    /// Maximum number of model calls.
     pub calls: u64,
-    /// Model tokens, in and out.
+    /// Maximum number of model tokens, sent and received.
     pub tokens: u64,
-    /// Model cost in US dollars.
+    /// Maximum model cost in US dollars.
     pub usd: f64,
-    /// Minutes of active time.
+    /// Maximum active time in minutes.
     pub minutes: u64,
-    /// Steps that run together.
+    /// Maximum number of steps that run together.
     pub parallel: usize,
-    /// Refused calls after which a step has failed.
+    /// Number of refused calls after which a step fails.
     pub strikes: u32,
-    /// Seconds that one tool call may take.
+    /// Maximum seconds of one tool call.
     pub tool_secs: u64,
-    /// Seconds that the analyst has for one question, retries included.
+    /// Maximum seconds of one question, retries included.
     pub question_secs: u64,
 }
 
@@ -51,7 +51,7 @@ impl Default for Limits {
     }
 }
 
-/// What questions cost.
+/// Cost of questions.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cost {
@@ -78,13 +78,13 @@ impl std::ops::AddAssign for Cost {
 }
 
 impl Cost {
-    /// Whether it is none at all.
+    /// Returns whether all parts are zero.
     #[must_use]
     pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Of each part the greater one.
+    /// Returns the greater value of each part.
     #[must_use]
     pub(crate) fn at_least(self, other: Self) -> Self {
         Self {
@@ -114,7 +114,7 @@ pub enum Cap {
 }
 
 impl Cap {
-    /// The word used in metrics and reports.
+    /// Returns the word used in metrics and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -128,8 +128,8 @@ impl Cap {
 }
 
 impl Limits {
-    /// The cap that the next question would break, if `reserve` is charged for it and as much again is kept for the
-    /// conclusion.
+    /// Returns the cap that the next question would exceed, if `reserve` is charged for it and the same amount is
+    /// kept for the conclusion.
     #[must_use]
     pub fn reached(&self, spent: Cost, reserve: Cost) -> Option<Cap> {
         let twice = |one: u64| one.saturating_mul(2);
@@ -146,7 +146,7 @@ impl Limits {
         }
     }
 
-    /// The cap of which nothing is left.
+    /// Returns a cap that is used up.
     #[must_use]
     pub(crate) fn spent(&self, spent: Cost) -> Option<Cap> {
         if spent.model_calls >= self.calls {
@@ -160,7 +160,7 @@ impl Limits {
         }
     }
 
-    /// The cap that so much would exceed.
+    /// Returns a cap that this cost would exceed.
     #[must_use]
     pub(crate) fn exceeded(&self, cost: Cost) -> Option<Cap> {
         if cost.model_calls > self.calls {

@@ -1,4 +1,4 @@
-//! What the lower floors count. A closed set, so that the metric names and labels above it are closed too.
+//! Measurements of the lower layers. The set is closed, so that metric names and labels are closed too.
 
 use std::time::Duration;
 
@@ -10,136 +10,136 @@ use nightshift_alert::Severity;
 pub enum Measure {
     /// A step ended.
     Step {
-        /// How.
+        /// Final status of the step.
         status: StepStatus,
-        /// What it came to; none where it never ran.
+        /// Outcome of the step; `None` when it never ran.
         outcome: Option<StepOutcome>,
     },
     /// A reflection ended: `achieved`, `changed`, `unchanged`, `failed`.
     Reflection {
-        /// How.
+        /// Result of the reflection.
         result: &'static str,
     },
-    /// A plan update was `done` or `refused`.
+    /// A plan update was applied or refused.
     PlanUpdate {
-        /// `add_step`, `update_step`, `cancel_step`.
+        /// Kind: `add_step`, `update_step`, `cancel_step`.
         kind: &'static str,
-        /// Whether it was refused.
+        /// Whether the update was refused.
         refused: bool,
     },
     /// A tool call ended.
     ToolCall {
-        /// The tool's name; one of the configured ones.
+        /// Name of a configured tool.
         tool: String,
-        /// `ok`, `empty`, `error`, `refused`, `timeout`.
+        /// Outcome: `ok`, `empty`, `error`, `refused`, `timeout`.
         outcome: &'static str,
-        /// How long it took.
+        /// Duration of the call.
         took: Duration,
     },
     /// A call was refused before it reached its tool.
     ToolRefused {
-        /// The tool's name; one of the configured ones.
+        /// Name of a configured tool.
         tool: String,
     },
     /// A claim of the conclusion was checked.
     Claim {
-        /// Whether its evidence bears it.
+        /// Whether its evidence supports the claim.
         supported: bool,
     },
     /// A rule overrode the analyst's verdict or severity.
     Overridden {
-        /// The rule's name.
+        /// Name of the rule.
         rule: String,
     },
-    /// Text in the data of a concluded case talks to the analyst.
+    /// Text in the data of a concluded case addresses the analyst.
     Manipulation,
     /// A cap ended the work on a case.
     Exhausted {
-        /// Which one.
+        /// Cap that was reached.
         cap: Cap,
     },
     /// The day's budget was read, in US dollars.
     DayBudget {
-        /// What the cases of the day cost so far.
+        /// Cost of the day's cases so far.
         spent: f64,
-        /// What of it is of those below high.
+        /// Part of that cost for alerts below high severity.
         spent_below_high: f64,
-        /// What they may cost.
+        /// Limit of the day.
         cap: f64,
-        /// What of it is kept for high and critical alerts.
+        /// Part of the limit that is kept for high and critical alerts.
         reserved: f64,
     },
     /// A case ended.
     Case {
-        /// The alert's feed.
+        /// Feed of the alert.
         feed: String,
-        /// `concluded`, `failed`, `cancelled`.
+        /// Status: `concluded`, `failed`, `cancelled`.
         status: &'static str,
-        /// The verdict; none for a cancelled case.
+        /// Verdict; `None` for a cancelled case.
         verdict: Option<Verdict>,
-        /// The assessed severity.
+        /// Assessed severity.
         severity: Severity,
-        /// Who thought.
+        /// Kind of analyst.
         analyst: AnalystKind,
-        /// Active time.
+        /// Active time of the case.
         took: Duration,
-        /// Steps of its plan.
+        /// Number of steps in the plan.
         steps: usize,
-        /// Model calls it made.
+        /// Number of model calls.
         model_calls: u64,
     },
     /// A person judged a case.
     Feedback {
-        /// Whether they agree with it.
+        /// Whether the person agrees with the verdict.
         agreed: bool,
     },
-    /// A benign case was evaluated again: `covered`, `revised`, `not_whole`.
+    /// A benign case was re-evaluated: `covered`, `revised`, `not_whole`.
     Recheck {
-        /// What came of it.
+        /// Result of the re-evaluation.
         result: &'static str,
     },
-    /// A case went on that another worker, or this one before a restart, had begun.
+    /// A case was continued that another worker, or this one before a restart, had begun.
     Resumed,
     /// A write was refused because the lease was lost.
     LeaseLost,
-    /// A message was taken from a source: `accepted`, `dead_letter`, `canary`; and beside that, could not be settled there:
-    /// `unsettled`; or was posted and not taken: `refused`, `busy`.
+    /// A message was taken from a source (`accepted`, `dead_letter`, `canary`), could not be settled there
+    /// (`unsettled`), or was posted and not taken (`refused`, `busy`).
     Message {
-        /// The source's name; one of the configured ones.
+        /// Name of a configured source.
         source: String,
-        /// What became of it.
+        /// Outcome for the message.
         outcome: &'static str,
     },
     /// An alert was admitted: `new`, `sighting`, `revision`, `replaced`, `member`, `muted`, `set_aside`.
     Alert {
-        /// The alert's feed.
+        /// Feed of the alert.
         feed: String,
-        /// What became of it.
+        /// Outcome of admission.
         outcome: &'static str,
     },
-    /// A delivery was tried: `sent`, `failed`, also where it was not known whether it is shown and that could not be
-    /// looked up. Canaries are none.
+    /// A delivery was attempted: `sent` or `failed`. An ambiguous send that could not be looked up counts as
+    /// `failed`. Canaries do not count.
     Delivery {
-        /// The destination's name; one of the configured ones.
+        /// Name of a configured destination.
         destination: String,
-        /// What became of it.
+        /// Outcome of the delivery.
         outcome: &'static str,
     },
-    /// A request to a model ended; each try counts.
+    /// A request to a model ended; each attempt counts.
     ModelRequest {
-        /// The model's provider.
+        /// Provider of the model.
         provider: &'static str,
-        /// The model, as its provider names it; one of the configured ones.
+        /// Name of a configured model, as its provider names it.
         model: String,
-        /// `plan`, `turn`, `decide`, `reflect`, `conclude`.
+        /// Question: `plan`, `turn`, `decide`, `reflect`, `conclude`.
         question: &'static str,
-        /// `ok`, `cancelled`, or the kind of its failure.
+        /// Outcome: `ok`, `cancelled`, or the kind of failure.
         outcome: &'static str,
-        /// How long it took.
+        /// Duration of the request.
         took: Duration,
-        /// What it used.
+        /// Tokens of the request.
         tokens: ModelTokens,
-        /// What that cost, in US dollars; 0 where no price is known.
+        /// Cost in US dollars; 0 when no price is known.
         usd: f64,
     },
 }
@@ -147,20 +147,20 @@ pub enum Measure {
 /// Tokens of one request, in kinds that do not overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ModelTokens {
-    /// Prompt tokens that the provider's cache has nothing to do with.
+    /// Prompt tokens that were neither read from nor written to the provider's cache.
     pub input: u64,
-    /// Prompt tokens that came from the cache.
+    /// Prompt tokens that were read from the cache.
     pub cached: u64,
-    /// Prompt tokens that were written to it.
+    /// Prompt tokens that were written to the cache.
     pub cache_write: u64,
-    /// Tokens of the answer but for reasoning.
+    /// Tokens of the answer without reasoning.
     pub output: u64,
     /// Tokens of reasoning.
     pub reasoning: u64,
 }
 
 impl ModelTokens {
-    /// Each kind, by the word that metrics use, with its number.
+    /// Returns the number of each kind, by the word that metrics use.
     #[must_use]
     pub const fn kinds(self) -> [(&'static str, u64); 5] {
         [

@@ -1,12 +1,12 @@
-//! Alerts about what a machine of ours does to others: it scans, guesses passwords, floods or sends spam.
+//! Alerts about attacks by our own machine on others: it scans, guesses passwords, floods or sends spam.
 //!
-//! There the far end is whom it is done to, and the machine is whom a report is about.
+//! In these alerts the far end is the victim, and the report is about the machine.
 
 use nightshift_alert::{Alert, Direction, IndicatorKind, Role};
 
 use crate::type_matches;
 
-/// Finding types about deeds of what the alert concerns, whatever else the feed tells. Of GuardDuty's by its own words:
+/// Finding types that always describe acts of the alert's own resource. GuardDuty's follow its documentation:
 /// <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_finding-types-ec2.html>.
 const ALWAYS: [&str; 6] = [
     "*Recon:EC2?Portscan*",
@@ -17,7 +17,7 @@ const ALWAYS: [&str; 6] = [
     "*Outgoing DoS*",
 ];
 
-/// Finding types that are made for both directions.
+/// Finding types that are used for both directions.
 const BOTH_WAYS: [&str; 8] = [
     "*PortScan*",
     "*Port Scan*",
@@ -29,7 +29,8 @@ const BOTH_WAYS: [&str; 8] = [
     "*DenialOfService*",
 ];
 
-/// Whether the alert tells that what it concerns did this to others. Who came from an address came from outside.
+/// Returns whether the alert says that its own resource did this to others. An actor with an address came from
+/// outside.
 #[must_use]
 pub fn acts_outward(alert: &Alert) -> bool {
     let is_one_of = |types: &[&str]| types.iter().any(|glob| type_matches(glob, &alert.kind));

@@ -1,15 +1,15 @@
-//! The plan of a case: an objective that never changes, and steps that do.
+//! The plan of a case: an objective that never changes, and steps that may.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ToolCall;
 
-/// Number of a step within its case: `s1`, `s2`, … The engine gives it, whatever the analyst wrote.
+/// Id of a step within its case: `s1`, `s2`, … The engine assigns it, whatever the analyst wrote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StepId(pub String);
 
 impl StepId {
-    /// The id of the `number`th step, counted from 1.
+    /// Returns the id of the `number`th step, counted from 1.
     #[must_use]
     pub fn numbered(number: usize) -> Self {
         Self(format!("s{number}"))
@@ -22,7 +22,7 @@ impl std::fmt::Display for StepId {
     }
 }
 
-/// How a case is worked on.
+/// Way of working on a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -31,36 +31,36 @@ pub enum Mode {
     /// An objective and steps, reflected on after each wave.
     #[default]
     Planned,
-    /// One step after the other, each decided on from the results so far.
+    /// One step after the other, each chosen from the results so far.
     Adaptive,
 }
 
-/// Where a step stands.
+/// Status of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
-    /// Waits for its turn or for a step it depends on.
+    /// The step waits for its turn or for a step that it depends on.
     Pending,
-    /// Is worked on.
+    /// The step runs.
     Running,
-    /// Came to a result.
+    /// The step has a result.
     Done,
-    /// Came to none.
+    /// The step ended without a result.
     Failed,
-    /// Was taken out by a reflection; stays listed, so that it is not added again.
+    /// A reflection cancelled the step. It stays listed, so that it is not added again.
     Cancelled,
-    /// Was left when the case ended.
+    /// The step was left when the case ended.
     NotRun,
 }
 
 impl StepStatus {
-    /// Whether nothing can change it any more.
+    /// Returns whether the status is final.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         !matches!(self, Self::Pending | Self::Running)
     }
 
-    /// The word used in JSON and reports.
+    /// Returns the word used in JSON and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -74,20 +74,20 @@ impl StepStatus {
     }
 }
 
-/// What a finished step came to.
+/// Outcome of a finished step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
-    /// What was expected was found.
+    /// The expected result was found.
     Met,
-    /// It was looked for and not found.
+    /// The expected result was looked for and not found.
     Unmet,
-    /// It could not be looked for.
+    /// The expected result could not be looked for.
     Failed,
 }
 
 impl StepOutcome {
-    /// The word used in JSON and reports.
+    /// Returns the word used in JSON and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -98,26 +98,26 @@ impl StepOutcome {
     }
 }
 
-/// A step as an analyst proposes it. Ids are the analyst's own and count only within one answer.
+/// Step as an analyst proposes it. Ids are the analyst's own and are valid only within one answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepDraft {
-    /// The analyst's name for it; `depends_on` of its neighbours refers to it.
+    /// The analyst's name of the step; `depends_on` of other steps refers to it.
     pub id: String,
     /// One concrete investigation.
     pub description: String,
-    /// Which tools it will probably need: a hint.
+    /// Tools that the step will probably need: a hint.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// What a result would look like.
+    /// Description of an expected result.
     #[serde(default)]
     pub expected: String,
     /// Steps that must have ended first.
     #[serde(default)]
     pub depends_on: Vec<String>,
-    /// Its first calls, with real arguments; checked and run at once.
+    /// First calls of the step, with real arguments; they are checked and run at once.
     #[serde(default)]
     pub calls: Vec<ToolCall>,
-    /// Whether a benign verdict needs this step not to fail.
+    /// Whether the step must not fail if the verdict is benign.
     #[serde(default)]
     pub key: bool,
 }
@@ -127,62 +127,62 @@ pub struct StepDraft {
 pub struct Step {
     /// The engine's id.
     pub id: StepId,
-    /// The analyst's name for it.
+    /// The analyst's name of the step.
     pub name: String,
     /// One concrete investigation.
     pub description: String,
-    /// Which tools it will probably need: a hint.
+    /// Tools that the step will probably need: a hint.
     pub tools: Vec<String>,
-    /// What a result would look like.
+    /// Description of an expected result.
     pub expected: String,
-    /// Steps that must have ended first, however they ended.
+    /// Steps that must have ended first, with any outcome.
     pub depends_on: Vec<StepId>,
-    /// Its first calls.
+    /// First calls of the step.
     pub calls: Vec<ToolCall>,
-    /// Whether a benign verdict needs this step not to fail.
+    /// Whether the step must not fail if the verdict is benign.
     pub key: bool,
-    /// Where it stands.
+    /// Status of the step.
     pub status: StepStatus,
-    /// What it came to, once it is done or failed.
+    /// Outcome of the step, once it is done or failed.
     pub outcome: Option<StepOutcome>,
-    /// Its result in a sentence or two, or why there is none.
+    /// Result in one or two sentences, or the reason why there is none.
     pub summary: String,
-    /// The wave it ran in, counted from 1.
+    /// Wave that the step ran in, counted from 1.
     pub wave: Option<u32>,
-    /// Why a reflection added, changed or cancelled it.
+    /// Reason why a reflection added, changed or cancelled the step.
     pub reason: Option<String>,
 }
 
 /// Objective and steps of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plan {
-    /// How the case is worked on.
+    /// Way of working on the case.
     pub mode: Mode,
-    /// What is to be found out. Never changes.
+    /// Question to be answered. It never changes.
     pub objective: String,
-    /// The steps, in the order of their ids; cancelled ones stay.
+    /// Steps in the order of their ids; cancelled ones stay.
     pub steps: Vec<Step>,
-    /// What the plan comes from, e.g. `playbook crypto-mining 1`.
+    /// Source of the plan, such as `playbook crypto-mining 1`.
     pub source: String,
-    /// Sources that would have been asked, had they been configured.
+    /// Sources that would have been asked if they were configured.
     pub not_covered: Vec<String>,
-    /// Whether the analyst holds steps back until it has seen results.
+    /// Whether the analyst keeps steps back until it has seen results.
     pub conditional: bool,
 }
 
 impl Plan {
-    /// The step of this id.
+    /// Returns the step of this id.
     #[must_use]
     pub fn step(&self, id: &StepId) -> Option<&Step> {
         self.steps.iter().find(|step| step.id == *id)
     }
 
-    /// The step of this id, to change it.
+    /// Returns the step of this id, mutably.
     pub(crate) fn step_mut(&mut self, id: &StepId) -> Option<&mut Step> {
         self.steps.iter_mut().find(|step| step.id == *id)
     }
 
-    /// Whether every step that this one waits for has ended.
+    /// Returns whether all dependencies of this step have ended.
     #[must_use]
     pub fn is_ready(&self, step: &Step) -> bool {
         step.status == StepStatus::Pending
@@ -193,39 +193,39 @@ impl Plan {
     }
 }
 
-/// A change that a reflection asks for.
+/// A change that a reflection requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PlanUpdate {
-    /// One more step.
+    /// Adds a step.
     AddStep {
-        /// The step.
+        /// New step.
         step: StepDraft,
-        /// Why.
+        /// Reason for the change.
         reason: String,
     },
-    /// Another description for a step that has not started.
+    /// Changes the description of a step that has not started.
     UpdateStep {
-        /// Which one.
+        /// Id of the step.
         id: StepId,
-        /// Its new description.
+        /// New description.
         description: String,
-        /// What a result would look like now.
+        /// Description of the result that is now expected.
         expected: Option<String>,
-        /// Why.
+        /// Reason for the change.
         reason: String,
     },
-    /// A step that is no longer needed.
+    /// Cancels a step that is no longer needed.
     CancelStep {
-        /// Which one.
+        /// Id of the step.
         id: StepId,
-        /// Why.
+        /// Reason for the change.
         reason: String,
     },
 }
 
 impl PlanUpdate {
-    /// The word used in metrics and reports.
+    /// Returns the word used in metrics and reports.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -235,7 +235,7 @@ impl PlanUpdate {
         }
     }
 
-    /// Why it is asked for.
+    /// Returns the reason for the change.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
@@ -246,13 +246,13 @@ impl PlanUpdate {
     }
 }
 
-/// What became of a plan update: recorded, and told to the analyst.
+/// Record of a plan update, which the analyst sees too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateRecord {
-    /// After which reflection, counted from 1.
+    /// Number of the reflection, counted from 1.
     pub reflection: u32,
-    /// What was asked for.
+    /// Requested update.
     pub update: PlanUpdate,
-    /// Why it was refused; none where it was done.
+    /// Reason for refusing the update; `None` when it was applied.
     pub refused: Option<String>,
 }

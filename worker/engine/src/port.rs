@@ -1,4 +1,4 @@
-//! What the engine needs from outside, as traits: adapters live in the crates above.
+//! Ports of the engine, as traits. Their adapters live in the crates above.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,23 +13,23 @@ use crate::{
     ToolError, ToolOutput, ToolSpec, TurnAnswer, TurnQuestion, Verdict,
 };
 
-/// An answer with what it cost.
+/// Answer of an analyst with its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer<T> {
-    /// The answer.
+    /// The answer itself.
     pub value: T,
-    /// What it cost.
+    /// Cost of the answer.
     pub cost: Cost,
-    /// The model that gave it, `provider/name`; none where no model was asked.
+    /// Model that answered, as `provider/name`; `None` when no model was asked.
     pub model: Option<String>,
 }
 
-/// No answer, and what the tries cost all the same.
+/// Failure to answer, with the cost of the attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoAnswer {
-    /// Why.
+    /// Reason of the failure.
     pub error: AskError,
-    /// What was spent.
+    /// Cost of the attempts.
     pub cost: Cost,
 }
 
@@ -43,7 +43,7 @@ impl From<AskError> for NoAnswer {
 }
 
 impl<T> Answer<T> {
-    /// An answer that cost nothing.
+    /// Creates an answer that cost nothing.
     pub fn free(value: T) -> Self {
         Self {
             value,
@@ -52,7 +52,7 @@ impl<T> Answer<T> {
         }
     }
 
-    /// The same answer in other words.
+    /// Converts the value of the answer.
     pub fn map<U>(self, to: impl FnOnce(T) -> U) -> Answer<U> {
         Answer {
             value: to(self.value),
@@ -62,142 +62,142 @@ impl<T> Answer<T> {
     }
 }
 
-/// Who thinks. Its answers are proposals: the engine checks every one of them.
+/// Answers the questions of the engine. Its answers are proposals, and the engine checks every one.
 #[async_trait]
 pub trait Analyst: Send + Sync {
-    /// Is a plan needed, and which.
+    /// Returns whether a plan is needed, and the plan.
     ///
     /// # Errors
     ///
-    /// When no answer can be had; the engine then goes on with less.
+    /// Without an answer the engine continues without a plan.
     async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer>;
 
-    /// The next calls of a step, or its result.
+    /// Returns the next calls of a step, or its result.
     ///
     /// # Errors
     ///
-    /// When no answer can be had; the step has then failed.
+    /// Without an answer the step fails.
     async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer>;
 
-    /// What came of the last action, and what next.
+    /// Judges the last action and chooses the next.
     ///
     /// # Errors
     ///
-    /// When no answer can be had; the case then concludes from what it has.
+    /// Without an answer the case concludes from what it has.
     async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer>;
 
-    /// Does the plan still fit.
+    /// Returns the changes that the plan needs.
     ///
     /// # Errors
     ///
-    /// When no answer can be had; the plan then stays as it is.
+    /// Without an answer the plan stays as it is.
     async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer>;
 
-    /// What was it.
+    /// Returns the conclusion.
     ///
     /// # Errors
     ///
-    /// When no answer can be had; a plain report is then made of what was done.
+    /// Without an answer the report lists what was done.
     async fn conclude(
         &self,
         question: &ConcludeQuestion,
     ) -> Result<Answer<ConclusionDraft>, NoAnswer>;
 }
 
-/// The tools of a profile. Arguments were checked when a call arrives here.
+/// Tools of a profile. Arguments of calls are checked before they arrive here.
 #[async_trait]
 pub trait Toolbox: Send + Sync {
-    /// What there is, in a stable order.
+    /// Returns the specifications of the tools, in a stable order.
     fn specs(&self) -> Vec<ToolSpec>;
 
     /// Makes one call.
     ///
     /// # Errors
     ///
-    /// When the tool gives no answer. An answer without rows is no error.
+    /// Returns an error when the tool gives no answer. An answer without rows is not an error.
     async fn call(&self, call: &ToolCall, context: &CallContext) -> Result<ToolOutput, ToolError>;
 }
 
-/// The rules that may clear an alert beside the registers: `benign_when` of playbooks and profiles. Code, not analyst;
-/// pure over typed fields of what it is shown.
+/// Rules besides the registers that may clear an alert: `benign_when` of playbooks and profiles. They are code, not
+/// an analyst, and pure over typed fields.
 pub trait Exonerator: Send + Sync {
-    /// What the rules say of this case.
+    /// Evaluates the rules for this case.
     fn exonerate(&self, question: &ConcludeQuestion) -> Ruled;
 }
 
-/// What rules say of a case whose work has ended.
+/// Answer of the rules for a case whose work has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ruled {
-    /// The facts that hold; the engine checks each.
+    /// Facts that apply; the engine checks each.
     pub facts: Vec<Exoneration>,
-    /// What must have an answer before anything is cleared, and has none, whoever made the plan; a line each, for people.
+    /// Questions that must be answered before clearing and are not, whoever made the plan. Each is a line for people.
     pub unanswered: Vec<String>,
 }
 
-/// The journal of one case, at one epoch.
+/// Journal of one case at one epoch.
 #[async_trait]
 pub trait Journal: Send + Sync {
-    /// Adds events in one transaction.
+    /// Appends events in one transaction.
     ///
     /// # Errors
     ///
-    /// When nothing was written: the lease is lost, or the store is away.
+    /// Returns an error when nothing was written: the lease is lost, or the store is unavailable.
     async fn append(&self, events: &[Event]) -> Result<(), JournalError>;
 
-    /// Adds the last events, the conclusion among them, and the deliveries it asks for, in one transaction.
+    /// Appends the last events, including the conclusion, and the deliveries that follow from it, in one transaction.
     ///
     /// # Errors
     ///
-    /// When nothing was written.
+    /// Returns an error when nothing was written.
     async fn conclude(&self, events: &[Event], end: &crate::State) -> Result<(), JournalError>;
 }
 
-/// Why nothing was written to a journal.
+/// Reason why nothing was written to a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Another worker has the case, or the lease has ended.
+    /// Another worker holds the case, or the lease has expired.
     #[error("the lease on the case is lost")]
     LeaseLost,
-    /// The store did not take it.
+    /// The store rejected the write.
     #[error("the journal could not be written")]
     Store(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What time it is.
+/// Source of the current time.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// Returns the current time.
     fn now(&self) -> DateTime<Utc>;
 }
 
-/// What to look for among earlier cases.
+/// Query for earlier cases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastQuery {
-    /// The case that asks; it is left out.
+    /// Case that asks, which is left out of the results.
     pub case_id: String,
-    /// Key of its alert, as text.
+    /// Alert key as text.
     pub key: String,
-    /// Finding type of its alert.
+    /// Finding type of the alert.
     pub kind: String,
-    /// Its account.
+    /// Account of the alert.
     pub account: Option<String>,
-    /// Values to share; only these are compared.
+    /// Values to compare; no others are compared.
     pub indicators: Vec<Indicator>,
-    /// All who act in its alert, or what it is done to where it names nobody: what people decided about others is left out.
+    /// Actors of the alert, or its targets when it names no actor. Decisions of people about others are left out.
     pub actors: Vec<Indicator>,
-    /// No case opened before this.
+    /// Earliest opening time of a case.
     pub since: Option<DateTime<Utc>>,
-    /// How many at the most.
+    /// Maximum number of results.
     pub limit: usize,
 }
 
-/// An earlier case, in typed fields: no free text of it crosses into another case.
+/// Earlier case in typed fields. None of its free text reaches another case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PastCase {
-    /// The case.
+    /// Id of the case.
     pub case_id: String,
-    /// Key of its alert, as text.
+    /// Alert key as text.
     pub key: String,
-    /// Whether it is the same finding.
+    /// Whether both cases are about the same finding.
     pub same_key: bool,
     /// Finding type.
     #[serde(rename = "type")]
@@ -205,87 +205,87 @@ pub struct PastCase {
     /// Account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// When it was opened.
+    /// Time when the case was opened.
     #[serde(serialize_with = "written_time")]
     pub opened_at: DateTime<Utc>,
-    /// Severity as sent.
+    /// Severity that the feed sent.
     pub severity: Severity,
-    /// `queued`, `running`, `concluded`, `failed`, `cancelled`.
+    /// Status: `queued`, `running`, `concluded`, `failed`, `cancelled`.
     pub status: String,
-    /// Verdict, once concluded. A machine's verdict clears nothing.
+    /// Verdict of a concluded case. A machine's verdict clears nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// What a person decided, if one did.
+    /// Verdict of a person, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person_verdict: Option<Verdict>,
-    /// The values it shares with this one, by their type: which part each plays stands in this case's own alert.
+    /// Values that both cases share, by type. Their roles are those of this case's own alert.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shared: BTreeMap<IndicatorKind, BTreeSet<String>>,
-    /// Tools whose steps failed there.
+    /// Tools whose steps failed in that case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tools: Vec<String>,
 }
 
-/// What a person decided over an earlier case, with what it can be compared by. Their words are not in it.
+/// A person's decision on an earlier case, with the fields to compare. The person's text is not included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PersonDecision {
-    /// The case.
+    /// Id of the case.
     pub case_id: String,
-    /// Their verdict, the newest over this case.
+    /// The newest verdict of a person on this case.
     pub verdict: Verdict,
-    /// Who.
+    /// Name of the person.
     pub by: String,
-    /// When.
+    /// Time of the decision.
     pub at: DateTime<Utc>,
-    /// Finding type of the alert that they judged.
+    /// Finding type of the judged alert.
     pub kind: String,
-    /// Its account.
+    /// Account of the judged alert.
     pub account: Option<String>,
-    /// Its actors.
+    /// Actors of the judged alert.
     pub actors: Vec<Indicator>,
-    /// Its targets.
+    /// Targets of the judged alert.
     pub targets: Vec<Indicator>,
-    /// Its far ends.
+    /// Far ends of the judged alert.
     pub remotes: Vec<Indicator>,
-    /// What it concerns, also of kinds that are no indicators.
+    /// Resources of the judged alert, including kinds that are not indicators.
     pub resources: Vec<Resource>,
-    /// Its severity as sent.
+    /// Severity that the feed sent.
     pub severity: Severity,
-    /// When its events began.
+    /// Start of the judged alert's events.
     pub first_seen: Option<DateTime<Utc>>,
-    /// When a person, later, called a case of one of these actors, targets or far ends a true positive. The decision clears
-    /// nothing then.
+    /// Time when a person later judged a case of one of these actors, targets or far ends a true positive. The
+    /// decision then clears nothing.
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// A look at earlier cases.
+/// Look-ups of earlier cases.
 #[async_trait]
 pub trait PastCases: Send + Sync {
-    /// Cases that share the key or a value, the newest first.
+    /// Returns cases that share the key or a value, newest first.
     ///
     /// # Errors
     ///
-    /// When the store cannot be read, in words.
+    /// Describes why the store cannot be read.
     async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String>;
 
-    /// What a person decided last over a case of the account and finding type in which one of the actors plays the same part;
-    /// the case itself counts. None: nobody has decided, or is asked.
+    /// Returns a person's last decision on a case of the account and finding type in which one of the actors has the
+    /// same role, including the case itself. Returns `None` without a decision, or where none is looked up.
     ///
     /// # Errors
     ///
-    /// When the store cannot be read, in words.
+    /// Describes why the store cannot be read.
     async fn decided(&self, _query: &PastQuery) -> Result<Option<PersonDecision>, String> {
         Ok(None)
     }
 }
 
-/// Where measurements go. The lower floors count here; the top floor declares the metrics.
+/// Receiver of measurements. The lower layers count here, and the top layer declares the metrics.
 pub trait Meter: Send + Sync {
     /// Counts one measurement.
     fn count(&self, measure: &Measure);
 }
 
-/// A meter that counts nothing.
+/// Meter that ignores all measurements.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoMeter;
 

@@ -1,6 +1,6 @@
-//! What the analyst is asked, what each question sees, and what it answers.
+//! Questions to the analyst: the content of each, and its answer.
 //!
-//! A question holds what the table of the design gives it and nothing else; all of it is shared, none is copied.
+//! A question holds only what the design document assigns to it. The content is shared and not copied.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::{
     Step, StepDraft, StepOutcome, Strategy, ToolCall, ToolError, ToolSpec, UpdateRecord,
 };
 
-/// One call of a step and what came back.
+/// One call of a step with its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallView {
-    /// The turn of its step that made it, from 0; a step's first calls are its turn 0.
+    /// Turn that made the call. Turn 0 holds a step's first calls.
     pub turn: u32,
-    /// What was asked for.
+    /// Requested call.
     pub call: ToolCall,
-    /// The evidence that answers it, also where the tool gave no answer (see its `error`).
+    /// Evidence that answers the call, also where the tool gave no answer (see its `error`).
     pub evidence: Option<Arc<Evidence>>,
-    /// Why it was not run.
+    /// Reason why the call was not run.
     pub refused: Option<ToolError>,
 }
 
@@ -31,168 +31,168 @@ pub struct CallView {
 pub struct StepView {
     /// The step.
     pub step: Step,
-    /// Its calls so far, in order.
+    /// Calls of the step so far, in order.
     pub calls: Vec<CallView>,
 }
 
-/// What every question tells of its case.
+/// What every question says about its case.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// The case.
+    /// Id of the case.
     pub case_id: Arc<str>,
-    /// What fences data in its prompts; drawn per case.
+    /// Delimiter of data in the case's prompts; random per case.
     pub delimiter: Arc<str>,
-    /// What its pseudonyms are made with; drawn per case, and in none of its prompts.
+    /// Key of the case's pseudonyms; random per case and not part of any prompt.
     pub pseudonym_key: Arc<str>,
-    /// How the profile wants it worked on.
+    /// Strategy of the profile.
     pub strategy: Strategy,
-    /// What its caps leave, by the journal.
+    /// What remains of the limits, by the journal.
     pub left: Left,
-    /// Whom to ask before each request, since questions run side by side.
+    /// Budget to ask before each request, because questions run concurrently.
     pub allowance: Allowance,
-    /// Seconds that an answer may take, retries included.
+    /// Maximum seconds of an answer, retries included.
     pub question_secs: u64,
 }
 
-/// What the caps of a case leave for questions to come.
+/// What remains of a case's limits for further questions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Left {
-    /// Model calls.
+    /// Model calls that remain.
     pub calls: u64,
-    /// Tokens.
+    /// Tokens that remain.
     pub tokens: u64,
-    /// USD.
+    /// US dollars that remain.
     pub usd: f64,
     /// Steps that may still be added.
     pub steps: usize,
 }
 
-/// Plan: is a plan needed, and which.
+/// Question whether a plan is needed, and for the plan.
 #[derive(Debug, Clone)]
 pub struct PlanQuestion {
-    /// The case.
+    /// Facts about the case.
     pub setting: Setting,
     /// The alert.
     pub alert: Arc<Alert>,
-    /// Earlier cases: E1.
+    /// Earlier cases, which are evidence E1.
     pub past: Option<Arc<Evidence>>,
-    /// The tools that may be planned with.
+    /// Tools that the plan may use.
     pub tools: Arc<[ToolSpec]>,
-    /// The caps.
+    /// Limits of the case.
     pub limits: Limits,
 }
 
-/// Turn: the next calls of a step, or its result.
+/// Question for the next calls of a step, or its result.
 #[derive(Debug, Clone)]
 pub struct TurnQuestion {
-    /// The case.
+    /// Facts about the case.
     pub setting: Setting,
     /// The alert.
     pub alert: Arc<Alert>,
-    /// Earlier cases: E1.
+    /// Earlier cases, which are evidence E1.
     pub past: Option<Arc<Evidence>>,
-    /// What is to be found out.
+    /// Objective of the case.
     pub objective: Arc<str>,
-    /// What the plan comes from.
+    /// Source of the plan.
     pub source: Arc<str>,
-    /// All steps with statuses and summaries.
+    /// All steps with their statuses and summaries.
     pub steps: Vec<StepView>,
-    /// This step, with its calls so far.
+    /// The step of this turn with its calls so far.
     pub step: StepView,
-    /// Which turn of the step this is, counted from 1.
+    /// Number of the turn, counted from 1.
     pub turn: u32,
-    /// What the analyst gave along with its calls, by turn.
+    /// Memos that the analyst gave with its calls, by turn.
     pub memos: BTreeMap<u32, Arc<serde_json::Value>>,
-    /// The caps.
+    /// Limits of the case.
     pub limits: Limits,
-    /// The tools that may be called.
+    /// Tools that may be called.
     pub tools: Arc<[ToolSpec]>,
 }
 
-/// Decide (adaptive): what came of the last action, and what next.
+/// Question of an adaptive case for a judgement of the last action and for the next.
 #[derive(Debug, Clone)]
 pub struct DecideQuestion {
-    /// The case.
+    /// Facts about the case.
     pub setting: Setting,
     /// The alert.
     pub alert: Arc<Alert>,
-    /// Earlier cases: E1.
+    /// Earlier cases, which are evidence E1.
     pub past: Option<Arc<Evidence>>,
-    /// What is to be found out; empty before the first decision.
+    /// Objective of the case; empty before the first decision.
     pub objective: Arc<str>,
     /// All actions so far with their results.
     pub steps: Vec<StepView>,
-    /// What is known besides, e.g. why an action was not taken up.
+    /// Further facts, such as why an action was refused.
     pub insights: Vec<String>,
-    /// How many more actions there may be.
+    /// Number of actions that may still follow.
     pub steps_left: usize,
-    /// The tools that may be called.
+    /// Tools that may be called.
     pub tools: Arc<[ToolSpec]>,
 }
 
-/// Reflect: does the plan still fit.
+/// Question whether the plan still fits.
 #[derive(Debug, Clone)]
 pub struct ReflectQuestion {
-    /// The case.
+    /// Facts about the case.
     pub setting: Setting,
     /// The alert.
     pub alert: Arc<Alert>,
-    /// Earlier cases: E1.
+    /// Earlier cases, which are evidence E1.
     pub past: Option<Arc<Evidence>>,
-    /// What is to be found out.
+    /// Objective of the case.
     pub objective: Arc<str>,
-    /// What the plan comes from.
+    /// Source of the plan.
     pub source: Arc<str>,
     /// All steps; those of the last wave with their results.
     pub steps: Vec<StepView>,
-    /// The wave that just ended, counted from 1.
+    /// Number of the wave that just ended, counted from 1.
     pub wave: u32,
     /// Earlier insights.
     pub insights: Vec<String>,
-    /// Earlier updates, done and refused.
+    /// Earlier updates, applied and refused.
     pub updates: Vec<UpdateRecord>,
-    /// How many steps may still be added.
+    /// Number of steps that may still be added.
     pub steps_left: usize,
-    /// The tools that may be planned with.
+    /// Tools that the plan may use.
     pub tools: Arc<[ToolSpec]>,
 }
 
-/// Conclude: what was it.
+/// Question for the conclusion.
 #[derive(Debug, Clone)]
 pub struct ConcludeQuestion {
-    /// The case.
+    /// Facts about the case.
     pub setting: Setting,
     /// The alert.
     pub alert: Arc<Alert>,
-    /// Earlier cases: E1.
+    /// Earlier cases, which are evidence E1.
     pub past: Option<Arc<Evidence>>,
-    /// What was to be found out.
+    /// Objective of the case.
     pub objective: Arc<str>,
-    /// What the plan comes from.
+    /// Source of the plan.
     pub source: Arc<str>,
-    /// All steps with their results, and why any was not run.
+    /// All steps with their results, or the reason why a step was not run.
     pub steps: Vec<StepView>,
-    /// What reflections learned.
+    /// Insights of reflections.
     pub insights: Vec<String>,
-    /// The facts that clear subjects of this alert.
+    /// Facts that clear subjects of this alert.
     pub exonerations: Vec<Exoneration>,
     /// Whether these facts clear the alert, and its key or identity was used nowhere else.
     pub cleared: bool,
-    /// Why an alert that these facts clear is not, in half a sentence: what its key or identity was used for elsewhere, or
-    /// what rules want answered before anything is cleared.
+    /// Reason why an alert that these facts clear is held up, in half a sentence: other use of its key or identity,
+    /// or questions that must be answered before clearing.
     pub held_up: Option<String>,
-    /// The actions that may be advised.
+    /// Actions that may be advised.
     pub actions: Arc<[Arc<ActionTemplate>]>,
-    /// The tools of the case; none may be called any more, but prompts of one case tell of the same ones.
+    /// Tools of the case. None may be called here, but all prompts of a case describe the same tools.
     pub tools: Arc<[ToolSpec]>,
-    /// The cap that ended the work, if one did.
+    /// Cap that ended the work.
     pub stopped_by: Option<Cap>,
-    /// What is wrong with the claims of the first answer; asked once more where there is something.
+    /// Problems of the first answer's claims. When there are any, the question is asked once more.
     pub problems: Vec<String>,
 }
 
 impl ConcludeQuestion {
-    /// Whether records clear the alert, and nothing holds it up.
+    /// Returns whether records clear the alert and nothing holds it up.
     #[must_use]
     pub const fn may_be_benign(&self) -> bool {
         self.cleared && self.held_up.is_none()
@@ -202,19 +202,19 @@ impl ConcludeQuestion {
 /// Answer to the plan question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanAnswer {
-    /// How to work on the case.
+    /// Way of working on the case.
     pub mode: Mode,
-    /// What is to be found out.
+    /// Objective of the case.
     pub objective: String,
-    /// The steps.
+    /// Steps of the plan.
     pub steps: Vec<StepDraft>,
-    /// What the plan comes from, e.g. `playbook crypto-mining 1`.
+    /// Source of the plan, such as `playbook crypto-mining 1`.
     #[serde(default)]
     pub source: String,
-    /// Sources that would have been asked, had they been configured.
+    /// Sources that would have been asked if they were configured.
     #[serde(default)]
     pub not_covered: Vec<String>,
-    /// Whether steps are held back until results are in.
+    /// Whether steps are kept back until results are in.
     #[serde(default)]
     pub conditional: bool,
 }
@@ -227,24 +227,24 @@ pub enum TurnAnswer {
     Calls {
         /// The calls.
         calls: Vec<ToolCall>,
-        /// What the analyst wants back with its next turn of this step, as it gave it; the engine does not read it.
+        /// Memo that the analyst gets back with its next turn of this step. The engine does not read it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memo: Option<Arc<serde_json::Value>>,
     },
-    /// The step's result.
+    /// Result of the step.
     Result {
-        /// What it came to.
+        /// Outcome of the step.
         outcome: StepOutcome,
-        /// In a sentence or two.
+        /// Summary in one or two sentences.
         summary: String,
-        /// What it found.
+        /// Findings of the step.
         #[serde(default)]
         findings: Vec<FindingDraft>,
     },
 }
 
 impl TurnAnswer {
-    /// Calls, with nothing to remember.
+    /// Creates an answer of calls without a memo.
     #[must_use]
     pub const fn calls(calls: Vec<ToolCall>) -> Self {
         Self::Calls { calls, memo: None }
@@ -254,31 +254,31 @@ impl TurnAnswer {
 /// Answer to a decision of an adaptive case.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Decision {
-    /// What is to be found out; counts in the first decision only.
+    /// Objective of the case; used in the first decision only.
     #[serde(default)]
     pub objective: String,
-    /// What decides, e.g. `playbook crypto-mining 1`; counts in the first decision only.
+    /// Source of the decisions, such as `playbook crypto-mining 1`; used in the first decision only.
     #[serde(default)]
     pub source: String,
-    /// Why this decision; logged.
+    /// Reason for this decision, for the log.
     #[serde(default)]
     pub reasoning: String,
-    /// What came of the last action; none in the first decision.
+    /// Judgement of the last action; `None` in the first decision.
     #[serde(default)]
     pub judgement: Option<Judgement>,
-    /// The next action, with its calls; none when there is nothing more to do.
+    /// Next action with its calls; `None` when nothing is left to do.
     #[serde(default)]
     pub next: Option<StepDraft>,
 }
 
-/// What came of an action.
+/// Judgement of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// Whether it found what it looked for.
+    /// Outcome of the action.
     pub outcome: StepOutcome,
-    /// In a sentence or two.
+    /// Summary in one or two sentences.
     pub summary: String,
-    /// What it found.
+    /// Findings of the action.
     #[serde(default)]
     pub findings: Vec<FindingDraft>,
 }
@@ -286,9 +286,9 @@ pub struct Judgement {
 /// Answer to a reflection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reflection {
-    /// Whether the objective is reached and the rest need not run.
+    /// Whether the objective is reached and the remaining steps need not run.
     pub achieved: bool,
-    /// What was learned.
+    /// Insights of the reflection.
     #[serde(default)]
     pub insights: Vec<String>,
     /// Changes to the plan.
@@ -296,62 +296,63 @@ pub struct Reflection {
     pub plan_updates: Vec<PlanUpdate>,
 }
 
-/// Why a question got no answer.
+/// Reason why a question got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "error", rename_all = "snake_case")]
 pub enum AskError {
-    /// The analyst would not answer, or a filter kept its answer back.
+    /// The analyst refused to answer, or a filter withheld the answer.
     #[error("the analyst would not answer: {what}")]
     Refused {
-        /// What it said.
+        /// Text of the refusal.
         what: String,
     },
-    /// The answer could not be read, also after it was asked to mend it.
+    /// The answer could not be parsed, also after a request to repair it.
     #[error("the answer could not be read: {what}")]
     Malformed {
-        /// What is wrong with it.
+        /// Problem of the answer.
         what: String,
     },
-    /// The answer was cut off, and a cut answer is none.
+    /// The answer was cut off, so it does not count.
     #[error("the answer was cut off: {what}")]
     Truncated {
-        /// Where.
+        /// Place of the cut.
         what: String,
     },
     /// No answer came in time.
     #[error("no answer came in time: {what}")]
     Timeout {
-        /// The limit.
+        /// Limit that was exceeded.
         what: String,
     },
-    /// No answer came.
+    /// The analyst gave no answer.
     #[error("no answer: {what}")]
     Unavailable {
-        /// What is wrong.
+        /// Description of the problem.
         what: String,
     },
-    /// The day's budget has no room for this case: it goes on without a model.
+    /// The day budget has no room for this case, which continues without a model.
     #[error("{what}")]
     Budget {
-        /// Which budget, and what is kept for whom.
+        /// The budget, and what is reserved for other alerts.
         what: String,
     },
-    /// Nobody can answer now: the case waits, and the question counts for nothing.
+    /// No model can answer now. The case waits, and the question does not count.
     #[error("the models are down: {what}")]
     Down {
-        /// What is wrong.
+        /// Description of the problem.
         what: String,
     },
-    /// Others were asked first, and no turn came in time: the case waits on. No journal holds it.
+    /// Other requests went first, and the model had no free slot in time. The case waits; no journal holds this
+    /// error.
     #[error("no turn came: {what}")]
     NoTurn {
-        /// What it waited for.
+        /// What the question waited for.
         what: String,
     },
 }
 
 impl AskError {
-    /// The word used in metrics and reports.
+    /// Returns the word used in metrics and reports.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {

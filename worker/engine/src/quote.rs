@@ -1,20 +1,21 @@
-//! Quotes: whether what an analyst quotes stands in the evidence it names.
+//! Checks of quotes: whether the named evidence holds the quoted text.
 //!
-//! A quote counts when it is a whole scalar, or a whole `key: value`. Inside free text it must stand at word
-//! boundaries and be long enough, so that `authorised` is no quote of `unauthorised`, nor `500 logins` of `1,500 logins`. What says nothing without its key,
-//! a number, `true`, `null` or a very short text, needs it: `0` stands in every result and would prove everything.
+//! A quote counts when it is a whole scalar or a whole `key: value`. Inside free text it must end at word boundaries
+//! and be long enough, so that `authorised` is not a quote of `unauthorised`, nor `500 logins` of `1,500 logins`. A
+//! number, `true`, `null` or a very short text needs its key: `0` is in every result and would prove everything.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// Shortest quote, in characters, that may be taken out of a longer text.
+/// Minimum length, in characters, of a quote from a longer text.
 const SHORTEST_EXCERPT: usize = 12;
 
-/// Shortest text, in characters, that is a quote without its key.
+/// Minimum length, in characters, of a quote without its key.
 const SHORTEST_BARE: usize = 4;
 
-/// JSON pointer of the value that `quote` is, or is taken from; none where the evidence does not hold it.
+/// Returns the JSON pointer of the value that `quote` is, or is taken from, or `None` when the evidence does not hold
+/// it.
 #[must_use]
 pub fn resolve(evidence: &Value, quote: &str) -> Option<String> {
     let quote = quote.trim();
@@ -29,7 +30,7 @@ pub fn resolve(evidence: &Value, quote: &str) -> Option<String> {
     })
 }
 
-/// Whether a quote is a whole scalar or a whole pair. What is taken out of a text may leave out the word that turns it.
+/// Returns whether a quote is a whole scalar or a whole pair. An excerpt may omit the word that negates it.
 pub(crate) fn is_whole(evidence: &Value, quote: &str) -> bool {
     whole(evidence, quote.trim()).is_some()
 }
@@ -38,7 +39,7 @@ fn whole(evidence: &Value, quote: &str) -> Option<String> {
     path_to(evidence, "", &|leaf| leaf.is(quote))
 }
 
-/// A scalar, and the key that it stands under.
+/// A scalar and its key.
 struct Leaf<'a> {
     key: &'a str,
     value: &'a Value,
@@ -61,12 +62,12 @@ impl Leaf<'_> {
             && (value.trim() == text || bare(value) == text)
     }
 
-    /// Whether the value is a statement by itself.
+    /// Returns whether the value is a statement without its key.
     fn says_enough(&self) -> bool {
         let Value::String(text) = self.value else {
             return false;
         };
-        // `true` out of a register's file is no better than that of JSON.
+        // The text `true` from a register's file proves no more than JSON's `true`.
         text.chars().count() >= SHORTEST_BARE && !matches!(text.as_str(), "true" | "false" | "null")
     }
 
@@ -83,7 +84,7 @@ impl Leaf<'_> {
     }
 }
 
-/// Whether a word or a number goes on over an edge of an excerpt, read from the edge outwards and inwards.
+/// Returns whether a word or a number continues over the edge of an excerpt. Both iterators start at the edge.
 fn goes_on(
     mut outside: impl Iterator<Item = char>,
     mut inside: impl Iterator<Item = char>,
@@ -104,7 +105,8 @@ fn bare(text: &str) -> &str {
     text.trim().trim_matches('"')
 }
 
-/// Letters, digits, and what joins them within one name: `un-authorised` and `not_malicious` are one word each.
+/// Returns whether a character is part of a word: letters, digits and joiners. `un-authorised` and `not_malicious`
+/// are one word each.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric()
         || matches!(
@@ -113,7 +115,8 @@ fn is_word(c: char) -> bool {
         )
 }
 
-/// What stands between the digits of one number, address, time or date: `1,500`, `99.5`, `02:41:12`, `10.0.0.0/8`.
+/// Returns whether a character joins the digits of one number, address, time or date: `1,500`, `99.5`, `02:41:12`,
+/// `10.0.0.0/8`.
 fn joins_digits(c: char) -> bool {
     matches!(
         c,
@@ -121,7 +124,8 @@ fn joins_digits(c: char) -> bool {
     )
 }
 
-/// JSON pointer of the first leaf that is wanted. It is put together on the way back: of most leaves nobody asks for it.
+/// Returns the JSON pointer of the first wanted leaf. It is built on the way back, because most leaves are not
+/// wanted.
 fn path_to(value: &Value, key: &str, wanted: &dyn Fn(&Leaf<'_>) -> bool) -> Option<String> {
     match value {
         Value::Object(map) => map.iter().find_map(|(name, inner)| {

@@ -1,11 +1,10 @@
-//! How far what is said goes: to this machine, or to a third party, which never gets the organisation's own names and
-//! ranges.
+//! The reach of a request: this machine, or a third party, which never gets the organisation's own names and ranges.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// Whether a host, by name or address, is this machine: what goes there in the clear crosses no network.
+/// Returns whether a host, by name or address, is this machine. Plain-text requests to it cross no network.
 #[must_use]
 pub fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -15,11 +14,11 @@ pub fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-/// The host that a URL names; of what is no URL, what stands before a path or a port.
+/// Returns the host of a URL. For other values, returns the part before a path or a port.
 pub(crate) fn host(value: &str) -> &str {
     let rest = value.split_once("://").map_or(value, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    // A name and a password may stand before it.
+    // A user name and a password may precede the host.
     let host = authority.rsplit('@').next().unwrap_or_default();
     let in_brackets = host.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     match in_brackets {
@@ -28,7 +27,7 @@ pub(crate) fn host(value: &str) -> &str {
     }
 }
 
-/// Whether a value is one of ours: the text itself, a name below a name of ours, or an address in a range of ours.
+/// Returns whether a value is our own: a listed text, a name below a listed name, or an address in a listed range.
 pub(crate) fn is_own(value: &str, never_send: &[String]) -> bool {
     let value = value.to_lowercase();
     let host = host(&value).to_owned();

@@ -1,8 +1,8 @@
-//! Evaluates a benign case again, by code alone: no analyst and no model is asked.
+//! Re-evaluates a benign case by code alone, without an analyst or a model.
 //!
-//! Two questions are answered. Do the records that cleared the case still cover its events, those of later sightings
-//! included? And do the audit logs show new acts of its actors since they were judged last, which no record in force at
-//! the time covers? What cannot be read whole decides nothing: the case stays as it is, and is evaluated again later.
+//! It answers two questions. Do the records that cleared the case still cover its events, including later sightings?
+//! Do the audit logs show new acts of its actors, since the last evaluation, that no record in force at the time
+//! covers? A look-up that is not whole decides nothing: the case stays as it is and is re-evaluated later.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,40 +18,41 @@ use crate::{
     Outcome, Searched, State, ToolCall, ToolError, Toolbox, apply,
 };
 
-/// Longest time that one search of a log judges. A search adds an hour at both ends, and takes seven days at most.
+/// Maximum time of one search of a log. A search adds an hour at both ends, and takes seven days at most.
 const PIECE: TimeDelta = TimeDelta::hours(7 * 24 - 2);
-/// Most pieces that are judged at once: they make up more than the 30 days for which a case is evaluated.
+/// Maximum number of pieces judged in one evaluation. They span more than the 30 days for which a case is
+/// re-evaluated.
 const MOST_PIECES: usize = 5;
-/// Most rounds of look-ups that the ledger demands: answers may name further subjects.
+/// Maximum number of rounds of look-ups for the ledger. Answers may name further subjects.
 const MOST_ROUNDS: usize = 32;
-/// How long after the beginning of a piece a log may have its first record.
+/// Time after the start of a piece within which a log must have its first record.
 const QUIET: TimeDelta = TimeDelta::minutes(1);
-/// Records that no register holds: what rules of the configuration found, and what people decided.
+/// Records that are in no register: results of configured rules, and decisions of people.
 const NOT_OF_REGISTERS: [&str; 2] = [RULE, PERSON];
 const RULE: &str = "benign_when";
 const PERSON: &str = "person_verdict";
 
-/// What an evaluation needs from outside.
+/// Ports that a re-evaluation needs.
 #[derive(Clone)]
 pub struct RecheckPorts {
-    /// The tools.
+    /// Tools of the case.
     pub toolbox: Arc<dyn Toolbox>,
-    /// What time it is.
+    /// Source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Where measurements go.
+    /// Receiver of measurements.
     pub meter: Arc<dyn Meter>,
 }
 
-/// The judgement that is evaluated again.
+/// Judgement that is re-evaluated.
 #[derive(Debug, Clone, Copy)]
 pub struct PriorJudgement<'a> {
-    /// The records of its report.
+    /// Records of the report.
     pub records: &'a [Exoneration],
-    /// The ledger of its report.
+    /// Ledger of the report.
     pub ledger: &'a [LedgerRow],
-    /// Until when the logs were judged whole.
+    /// Time until which the logs were judged whole.
     pub whole_until: DateTime<Utc>,
-    /// The last event that later sightings told of; none where there is no later one.
+    /// Last event of later sightings; `None` without a later one.
     pub events_until: Option<DateTime<Utc>>,
 }
 
@@ -65,42 +66,42 @@ impl PriorJudgement<'_> {
     }
 }
 
-/// Why a case is not covered any more.
+/// Reason why a case is no longer covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecheckCause {
-    /// A record that cleared it has ended or was withdrawn.
+    /// A record that cleared the case has ended or was withdrawn.
     RecordEnded,
     /// A log shows new acts that no record covers.
     NewActs,
 }
 
-/// What came of an evaluation.
+/// Outcome of a re-evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecheckOutcome {
-    /// Records cover it still.
+    /// Records still cover the case.
     Covered {
-        /// Until when the logs are judged whole now.
+        /// Time until which the logs are now judged whole.
         whole_until: DateTime<Utc>,
     },
-    /// Records do not cover it any more.
+    /// Records no longer cover the case.
     NotCovered {
-        /// Why.
+        /// Reason for the change.
         cause: RecheckCause,
-        /// The same in half a sentence, which names the subject.
+        /// Reason in half a sentence that names the subject.
         detail: String,
-        /// The event that is not covered, where that is later than those of the alert.
+        /// Time of the uncovered event, where it is later than those of the alert.
         at: Option<DateTime<Utc>>,
     },
-    /// A look-up was not whole, so that nothing is decided.
+    /// A look-up was not whole, so nothing is decided.
     NotWhole {
-        /// Which, in half a sentence.
+        /// The look-up, in half a sentence.
         detail: String,
-        /// Until when the logs are judged whole now.
+        /// Time until which the logs are now judged whole.
         whole_until: DateTime<Utc>,
     },
 }
 
-/// Evaluates a case again that was cleared. `opened` is what a new triage of it would be opened with.
+/// Re-evaluates a cleared case. `opened` is the setup that a new triage of it would have.
 pub async fn recheck(
     ports: &RecheckPorts,
     opened: &Opened,
@@ -120,7 +121,7 @@ struct Recheck<'a> {
     prior: &'a PriorJudgement<'a>,
 }
 
-/// An outcome that ends the evaluation, or what it goes on with.
+/// Outcome that ends the evaluation, or the value that it continues with.
 type Step<T> = Result<T, RecheckOutcome>;
 
 impl Recheck<'_> {
@@ -157,7 +158,7 @@ impl Recheck<'_> {
         })
     }
 
-    /// Judges the alert as its triage did. What keeps its look-ups from being whole, where records cover it.
+    /// Judges the alert as its triage did. When records cover it, returns what keeps its look-ups from being whole.
     async fn judge_alert(&self) -> Step<Option<String>> {
         let mut case = Case::open(self, Arc::clone(&self.opened.alert));
         case.begin().await;
@@ -177,7 +178,7 @@ impl Recheck<'_> {
         Err(self.not_covered(&case.state, &ledger, None))
     }
 
-    /// Judges whether the records cover the alert until the last event that sightings told of.
+    /// Judges whether the records cover the alert until the last event of later sightings.
     async fn judge_sightings(&self) -> Step<()> {
         let mut alert = Alert::clone(&self.opened.alert);
         let window = alert.times.window();
@@ -202,7 +203,8 @@ impl Recheck<'_> {
         }
     }
 
-    /// Tells a subject that lost its record from one that is new; nothing is told of registers that were not read whole.
+    /// Distinguishes a subject that lost its record from a new one. Nothing is decided when the registers were not
+    /// read whole.
     fn not_covered(
         &self,
         state: &State,
@@ -242,7 +244,8 @@ impl Recheck<'_> {
         }
     }
 
-    /// Judges what the logs show of the actors from one time to another. Until when that was whole, or what is not.
+    /// Judges what the logs show of the actors in a span of time. Returns the time until which this was whole, or
+    /// what was not.
     async fn judge_piece(
         &self,
         from: DateTime<Utc>,
@@ -288,7 +291,7 @@ impl Recheck<'_> {
                 });
             }
         }
-        // Repeats of what is shown are left out, and may be of any time.
+        // Repeats of the shown rows are left out and may have any time.
         let repeats = logs.iter().find(|log| log.truncated);
         if let Some(log) = repeats
             && case
@@ -301,7 +304,7 @@ impl Recheck<'_> {
     }
 }
 
-/// A case that is only looked up: its journal is kept nowhere.
+/// Case without a stored journal, used only for look-ups.
 struct Case<'a> {
     recheck: &'a Recheck<'a>,
     state: State,
@@ -333,7 +336,8 @@ impl<'a> Case<'a> {
             .map_or(&*self.recheck.opened.alert, |alert| alert)
     }
 
-    /// Looks up what people decided, keeps what rules found, and asks the registers for the records of the prior judgement.
+    /// Looks up decisions of people, keeps results of rules, and asks the registers for the records of the prior
+    /// judgement.
     async fn begin(&mut self) {
         let call = ToolCall::new("past_cases", serde_json::Map::new());
         self.make(CommandId::past_cases(), &call).await;
@@ -386,13 +390,12 @@ impl<'a> Case<'a> {
         });
     }
 
-    /// The answers of tools so far.
     fn answers(&self) -> impl Iterator<Item = &Arc<Evidence>> {
         let all = self.state.evidence.values();
         all.filter(|evidence| evidence.kind != "alert")
     }
 
-    /// What logs show of this time, both ends included, and records in force then do not cover.
+    /// Returns what logs show in this span, both ends included, that no record in force at the time covers.
     fn uncovered(
         &self,
         logs: &[Arc<Evidence>],
@@ -418,7 +421,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The alert as if its events were those of this time.
+/// Returns the alert as if its events happened in this span.
 fn at_times(alert: &Alert, from: DateTime<Utc>, until: DateTime<Utc>) -> Alert {
     let mut alert = alert.clone();
     alert.times = Times {
@@ -429,7 +432,7 @@ fn at_times(alert: &Alert, from: DateTime<Utc>, until: DateTime<Utc>) -> Alert {
     alert
 }
 
-/// Until when a log is delivered, or why its answer says nothing of the time after `from`.
+/// Returns the time until which a log is delivered, or why its answer says nothing about the time after `from`.
 fn delivered(
     state: &State,
     answer: &Evidence,
@@ -455,7 +458,7 @@ fn delivered(
     Ok(last)
 }
 
-/// The times of the rows of these logs after `from`; of what has no time, the end.
+/// Returns the times of these logs' rows after `from`. A row without a time counts as the end.
 fn moments(
     logs: &[Arc<Evidence>],
     from: DateTime<Utc>,
@@ -477,7 +480,7 @@ fn moment(row: &Value) -> Option<DateTime<Utc>> {
     Some(at.to_utc())
 }
 
-/// The first register, or look at earlier cases, that gave no whole answer.
+/// Returns the first register or look-up of earlier cases without a whole answer.
 fn unread(state: &State) -> Option<String> {
     let of_records = |kind: &str| kind == "past_cases" || lookup::REGISTERS.contains(&kind);
     let mut all = state.evidence.values();

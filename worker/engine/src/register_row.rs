@@ -1,29 +1,28 @@
-//! The row of a register that would cover a subject, as a keeper can paste it.
+//! The register row that would cover a subject, ready for the keeper to paste.
 
 use nightshift_alert::{IndicatorKind, Role};
 
 use crate::verdict_policy::ledger::{Kind, Subject};
 
-/// The register of those who may scan.
+/// Name of the register of authorised scanners.
 const SCANNERS: &str = "authorised scanners";
-/// Most values that a cell names.
+/// Maximum number of values that are named from a cell.
 const MOST_NAMED: usize = 3;
 
-/// A row that would cover subjects.
 pub(crate) struct RegisterRow<'a> {
     register: &'static str,
     subjects: Vec<&'a str>,
-    /// Whether it covers nothing but its own subjects.
+    /// Whether the row covers nothing but its own subjects.
     is_alone: bool,
-    /// What it lists beside them, by column.
+    /// Further values of the row, by column.
     columns: Vec<(&'static str, Vec<&'a str>)>,
     account: Option<&'a str>,
-    /// What it is asked for.
+    /// Subjects for which the row is requested.
     asked: Vec<&'a str>,
 }
 
 impl<'a> RegisterRow<'a> {
-    /// The row that would cover `subject`, one of `all` subjects of its case.
+    /// Creates the row that would cover `subject`, one of `all` subjects of its case.
     pub(crate) fn new(subject: &'a Subject, all: &'a [Subject]) -> Self {
         let value = subject.value.as_str();
         let first = |is_meant: fn(&Subject) -> bool| {
@@ -37,7 +36,7 @@ impl<'a> RegisterRow<'a> {
         let machine = || first(|one| one.is_resource() && one.role == Role::Target);
         let (register, about, column) = match subject.kind {
             Kind::Call => ("identities", caller(), "calls"),
-            // A temporary key is covered with whoever holds it.
+            // A temporary key is covered with its holder.
             Kind::Value(IndicatorKind::AccessKey) if value.starts_with("ASIA") => {
                 ("identities", caller(), "")
             }
@@ -71,7 +70,7 @@ impl<'a> RegisterRow<'a> {
         }
     }
 
-    /// Adds the row to one of `rows` that can do its work too, else to their end.
+    /// Merges the row into one of `rows` that can cover both, else appends it.
     pub(crate) fn join(self, rows: &mut Vec<Self>) {
         match rows.iter_mut().find(|known| known.takes(&self)) {
             Some(known) => known.add(self),
@@ -79,7 +78,7 @@ impl<'a> RegisterRow<'a> {
         }
     }
 
-    /// Whether one row can do the work of both: it is about the same, or about more addresses of scanners.
+    /// Returns whether one row can cover both: about the same subject, or about more addresses of scanners.
     fn takes(&self, other: &Self) -> bool {
         let both_alone = self.is_alone && other.is_alone && self.register == SCANNERS;
         self.register == other.register
@@ -99,7 +98,7 @@ impl<'a> RegisterRow<'a> {
         }
     }
 
-    /// The question that a keeper answers with it, for findings of this type.
+    /// Returns the question to the keeper about findings of this type.
     pub(crate) fn question(&self, finding_type: &str) -> String {
         let mut cells = format!("subject={}", named(&self.subjects));
         if let Some(account) = self.account {
@@ -116,7 +115,6 @@ impl<'a> RegisterRow<'a> {
     }
 }
 
-/// Adds the values that are not there yet.
 fn extend<'a>(known: &mut Vec<&'a str>, more: Vec<&'a str>) {
     for value in more {
         if !known.contains(&value) {
@@ -125,7 +123,7 @@ fn extend<'a>(known: &mut Vec<&'a str>, more: Vec<&'a str>) {
     }
 }
 
-/// Names the first values of a list, as a cell holds them, and how many more there are.
+/// Lists the first values as a cell holds them, and the number of further ones.
 fn named(values: &[&str]) -> String {
     let first = values.iter().take(MOST_NAMED).copied();
     let first = first.collect::<Vec<_>>().join("; ");

@@ -1,7 +1,7 @@
-//! Which time the answer of a log covers.
+//! The time that the answer of a log covers.
 //!
-//! A search that finds nothing says that nothing happened only where the log has records from the first event of the
-//! alert to its last. What a log tells of itself stands under `searched` in the answers of `log_search`.
+//! An empty search shows that nothing happened only if the log has records from the first event of the alert to its
+//! last. A log reports the time of its records under `searched` in the answers of `log_search`.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::Times;
@@ -10,34 +10,35 @@ use serde_json::Value;
 
 use crate::Evidence;
 
-/// The family of kinds whose answers tell which time they cover.
+/// Family of tool kinds whose answers report the time that they cover.
 const LOGS: &str = "log_search";
 
-/// Its records are those of up to ten minutes, under the time when these began
+/// Flow logs. A record spans up to ten minutes and has the time of its start
 /// (<https://docs.aws.amazon.com/vpc/latest/userguide/flow-logs.html>).
 const FLOWS: &str = "log_search.vpc_flow";
 const FLOW: TimeDelta = TimeDelta::minutes(10);
 
-/// How long a log may be quiet before an event of the alert or after it: clocks differ, and feeds round.
+/// Time without records that is allowed before and after an event of the alert, because clocks differ and feeds
+/// round.
 const QUIET: TimeDelta = TimeDelta::minutes(1);
 
-/// What an answer tells of the time of the log's records.
+/// Times of a log's records, as its answer reports them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Searched {
     records_from: Option<DateTime<Utc>>,
     records_until: Option<DateTime<Utc>>,
     records_in_time: Option<u64>,
-    /// Whether a record may be later than it says.
+    /// Whether a record may be later than its time says.
     #[serde(skip)]
     of_flows: bool,
-    /// Whether any of its records were found.
+    /// Whether the search found any record.
     #[serde(skip)]
     found: bool,
 }
 
 impl Searched {
-    /// What the answer of a log tells; none where it is no such answer.
+    /// Reads the times from the answer of a log. Returns `None` for other evidence.
     #[must_use]
     pub fn of(evidence: &Evidence) -> Option<Self> {
         #[derive(Deserialize)]
@@ -51,7 +52,7 @@ impl Searched {
         Some(body.searched.by(evidence))
     }
 
-    /// The same, of evidence whose body was read already.
+    /// Reads the times from evidence whose body was parsed already.
     #[must_use]
     pub fn in_body(evidence: &Evidence, body: &Value) -> Option<Self> {
         if !Self::is_log(evidence) {
@@ -71,25 +72,26 @@ impl Searched {
         self
     }
 
-    /// Returns from when until when the log has records, whatever they are about; `None` where it tells no times.
+    /// Returns the times of the log's first and last record, whatever they are about, or `None` when the log reports
+    /// none.
     pub(crate) fn records(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
         self.records_from.zip(self.records_until)
     }
 
-    /// How long after its last record the log may still hold the time of an event.
+    /// Returns how long after its last record the log may still cover an event.
     const fn quiet(&self) -> TimeDelta {
         if self.of_flows { FLOW } else { QUIET }
     }
 
-    /// Whether the log has records from the first event to the last, as far as the times of the alert tell. The log's own
-    /// first record is meant, whatever it is about: one that was rotated begins anywhere.
+    /// Returns whether the log has records from the first event to the last, as far as the alert has times. The log's
+    /// own first record counts, whatever it is about, because a rotated log may begin at any time.
     #[must_use]
     pub fn covers(&self, times: &Times) -> bool {
         self.records_in_time != Some(0) && self.reaches(times)
     }
 
-    /// Whether the log goes on from before the first event to the last, also where the time that was searched is a part of
-    /// that in which it has no record.
+    /// Returns whether the log's records span the time from before the first event to the last. The searched time may
+    /// then be a part of it without any record.
     pub(crate) fn reaches(&self, times: &Times) -> bool {
         let Some((first, _)) = times.window() else {
             return true;
@@ -101,12 +103,12 @@ impl Searched {
                 .is_some_and(|until| last - until <= self.quiet())
     }
 
-    /// That the log has no record of the alert's time at all, in words that follow its name; none where it has one, or
-    /// may have.
+    /// Returns a text, to follow the log's name, when the log has no record of the alert's time. Returns `None` when
+    /// it has one or may have one.
     pub(crate) fn silence(&self, times: &Times) -> Option<String> {
         let told = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M UTC");
         let (first, last) = times.window()?;
-        // What was found is then of no known time, and may be of this.
+        // The records found have unknown times and may be of this one.
         if self.records_in_time == Some(0) && self.found {
             return None;
         }
@@ -130,7 +132,8 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    /// Of a log from so many seconds after the alert's first event to so many after it; the last is 60 seconds after.
+    /// Returns a log with records between two times, in seconds after the alert's first event. The last event is 60
+    /// seconds after the first.
     fn log(from: i64, until: i64) -> Searched {
         Searched {
             records_from: Some(fixture::at(from)),
@@ -179,14 +182,14 @@ mod tests {
 
     #[test]
     fn a_log_that_may_hold_the_time_is_not_said_to_have_nothing_of_it() {
-        // Its last flows began before the alert, and may go on into it.
+        // The last flows began before the alert and may extend into it.
         let mut flows = log(-9_000, -360);
         assert_ne!(silence(flows), "");
         flows.of_flows = true;
         assert_eq!(silence(flows), "");
         flows.records_until = Some(fixture::at(-660));
         assert_ne!(silence(flows), "");
-        // Its records tell no time, and some are about what was asked.
+        // The records have no times, and some match the search.
         let mut untimed = Searched {
             records_in_time: Some(0),
             ..Searched::default()

@@ -1,4 +1,4 @@
-//! The state of a case: the fold of its journal, and what can be read off it.
+//! The state of a case: the fold of its journal, and values derived from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,141 +16,142 @@ use crate::{
 /// A command that was started and has not ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InFlight {
-    /// In which epoch.
+    /// Epoch in which the command was started.
     pub epoch: u64,
-    /// What is charged for it.
+    /// Cost that is charged for the command.
     pub reserved: Cost,
 }
 
-/// What became of one call of a step.
+/// State of one call of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallState {
-    /// It runs, or will.
+    /// The call runs or will run.
     Waiting,
-    /// It was not run; the analyst is told why.
+    /// The call was not run; the analyst gets the reason.
     Refused(ToolError),
-    /// This evidence answers it, got by this call or by the same one before.
+    /// Evidence answers the call, from this call or from an equal earlier one.
     Answered(EvidenceId),
 }
 
 /// One call of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRecord {
-    /// What was asked for.
+    /// Requested call.
     pub call: ToolCall,
-    /// What became of it.
+    /// State of the call.
     pub state: CallState,
 }
 
-/// The calls that came of one turn; turn 0 holds those that the plan carried.
+/// Calls of one turn; turn 0 holds those of the plan.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Turn {
-    /// What the analyst gave along with the calls; it gets it back.
+    /// Memo of the analyst, returned to it later.
     pub memo: Option<Arc<serde_json::Value>>,
-    /// The calls.
+    /// Calls of the turn.
     pub calls: Vec<CallRecord>,
 }
 
-/// The work on one step.
+/// Work on one step.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Work {
-    /// Turns so far; the first is turn 0.
+    /// Turns so far, starting with turn 0.
     pub turns: Vec<Turn>,
-    /// Calls that were refused.
+    /// Number of refused calls.
     pub strikes: u32,
-    /// What the step found.
+    /// Findings of the step.
     pub findings: Vec<FindingDraft>,
-    /// When the first of its commands was started.
+    /// Start of the first command.
     pub begun_at: Option<DateTime<Utc>>,
-    /// When it came to its result, or to none.
+    /// End of the step, with or without a result.
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// Why the work on a case was stopped before its plan was done.
+/// Reason why the work was stopped before the plan was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// A cap.
+    /// A cap was reached.
     Cap(Cap),
-    /// Somebody called it off.
+    /// A person cancelled the case.
     Cancelled(String),
 }
 
 /// The state of a case.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
-    /// What the case is run with; none before it is opened.
+    /// Setup of the case; `None` before it is opened.
     pub opened: Option<Arc<Opened>>,
-    /// The epoch of the worker that has it.
+    /// Epoch of the worker that holds the case.
     pub epoch: u64,
-    /// How often each command was started.
+    /// Number of starts of each command.
     pub attempts: BTreeMap<CommandId, u32>,
-    /// Commands that run.
+    /// Running commands.
     pub in_flight: BTreeMap<CommandId, InFlight>,
-    /// Commands that ended.
+    /// Finished commands.
     pub finished: BTreeSet<CommandId>,
-    /// The evidence by its number.
+    /// Evidence by number.
     pub evidence: BTreeMap<EvidenceId, Arc<Evidence>>,
-    /// The evidence that a call was given when it was started.
+    /// Evidence number that each call got on its first start.
     pub numbers: BTreeMap<CommandId, EvidenceId>,
-    /// Evidence by the identity of the call that got it.
+    /// Evidence by the identity of its call.
     pub answers: BTreeMap<String, EvidenceId>,
-    /// The plan.
+    /// Plan of the case.
     pub plan: Option<Plan>,
-    /// Why there is no plan.
+    /// Reason why there is no plan.
     pub plan_error: Option<String>,
-    /// The work on each step.
+    /// Work on each step.
     pub work: BTreeMap<StepId, Work>,
-    /// Waves so far.
+    /// Number of waves so far.
     pub wave: u32,
-    /// Waves that were reflected on, or needed no reflection.
+    /// Number of waves that were reflected on or needed no reflection.
     pub reflected: u32,
-    /// Reflections that were asked for and ended.
+    /// Number of reflections that ended.
     pub reflections: u32,
-    /// What reflections learned.
+    /// Insights of reflections.
     pub insights: Vec<String>,
-    /// What reflections changed, and what was refused.
+    /// Plan updates of reflections, applied and refused.
     pub updates: Vec<UpdateRecord>,
     /// Whether a reflection found the objective reached.
     pub achieved: bool,
-    /// Decisions of an adaptive case so far.
+    /// Number of decisions of an adaptive case so far.
     pub decisions: usize,
     /// Whether an adaptive case has nothing more to do.
     pub decided: bool,
-    /// Why a lesser analyst answered a question, for each time one did.
+    /// Reason for each answer of a fallback analyst.
     pub degraded: Vec<String>,
-    /// The models that answered, in the order of their first answers.
+    /// Models that answered, in the order of their first answers.
     pub models: Vec<String>,
-    /// Whether the analyst would not answer a question.
+    /// Whether the analyst refused to answer a question.
     pub refused: bool,
-    /// Whether a question had no answer at all, not even a lesser one; the second rounds of the last one do not count.
+    /// Whether a question had no answer, not even from the fallback analyst. The second rounds of the conclude
+    /// question do not count.
     pub no_answer: bool,
     /// Indicators that tool results added to those of the alert.
     pub indicators: Vec<Indicator>,
-    /// The facts that clear subjects of this alert.
+    /// Facts that clear subjects of this alert.
     pub exonerations: Vec<Exoneration>,
-    /// Records that do not clear it, and why.
+    /// Records that do not clear the alert, with the reasons.
     pub not_cleared: Vec<(Exoneration, NotCleared)>,
-    /// What must have an answer before anything is cleared, and has none.
+    /// Questions that must be answered before clearing and are not.
     pub unanswered: Vec<String>,
-    /// The analyst's conclusion.
+    /// Conclusion of the analyst.
     pub draft: Option<ConclusionDraft>,
-    /// Why there is none.
+    /// Reason why there is no conclusion of the analyst.
     pub draft_error: Option<String>,
-    /// Whether the leaning turned once the actor's fields were blanked.
+    /// Whether the leaning changed once the actor's values were blanked.
     pub turned: bool,
-    /// Whether the worker of this epoch stood in line for a model until a question's time was over.
+    /// Whether the worker of this epoch waited for a model until a question's time was over.
     pub had_no_turn: bool,
-    /// What was spent, lost attempts included.
+    /// Cost so far, including lost attempts.
     pub spent: Cost,
-    /// Whether the day's budget kept a question from the analyst.
+    /// Whether the day budget kept a question from the analyst.
     pub day_spent: bool,
-    /// Whether nobody took over then, so that the case ends with what it has.
+    /// Whether no other analyst took over then, so that the case ends with what it has.
     pub day_stopped: bool,
-    /// Why the work was stopped.
+    /// Reason why the work was stopped.
     pub stop: Option<Stop>,
-    /// The conclusion.
+    /// Final conclusion.
     pub conclusion: Option<Conclusion>,
-    /// When the worker of this epoch took the case.
+    /// Time when the worker of this epoch claimed the case.
     pub claimed_at: Option<DateTime<Utc>>,
     /// Active time in earlier epochs.
     pub active_before: Duration,
@@ -161,19 +162,19 @@ pub struct State {
 }
 
 impl State {
-    /// The alert; none before the case is opened.
+    /// Returns the alert, or `None` before the case is opened.
     #[must_use]
     pub fn alert(&self) -> Option<&Arc<Alert>> {
         self.opened.as_ref().map(|opened| &opened.alert)
     }
 
-    /// Whether the case has come to its end.
+    /// Returns whether the case has ended.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.conclusion.is_some() || matches!(self.stop, Some(Stop::Cancelled(_)))
     }
 
-    /// What is spent and reserved.
+    /// Returns the cost that is spent and reserved.
     #[must_use]
     pub fn charged(&self) -> Cost {
         let mut charged = self.spent;
@@ -183,14 +184,14 @@ impl State {
         charged
     }
 
-    /// The cap that ended the work, or that the next question would break.
+    /// Returns the cap that ended the work, or that the next question would exceed.
     #[must_use]
     pub fn stopped_by(&self) -> Option<Cap> {
         self.stopped_at(self.charged())
     }
 
-    /// The cap that ended the work before all of it was done; none where nothing was left to do. Only what is spent counts:
-    /// the last questions are asked whatever they reserve.
+    /// Returns the cap that ended the work before it was done, or `None` when nothing was left to do. Only the spent
+    /// cost counts, because the last questions are asked whatever they reserve.
     #[must_use]
     pub fn cut_by(&self) -> Option<Cap> {
         if self.stop.is_none() && !self.day_stopped && !self.has_work_left() {
@@ -211,8 +212,7 @@ impl State {
         }
     }
 
-    /// Whether something is left that would be done before the end, or had no answer: a plan, a step, a reflection, a
-    /// decision.
+    /// Returns whether a plan, a step, a reflection or a decision is still open or had no answer.
     fn has_work_left(&self) -> bool {
         let Some(plan) = &self.plan else {
             return true;
@@ -223,7 +223,7 @@ impl State {
             || plan.steps.iter().any(|step| !step.status.is_terminal())
     }
 
-    /// Active time until the last event.
+    /// Returns the active time until the last event.
     #[must_use]
     pub fn active(&self) -> Duration {
         let current = match (self.claimed_at, self.last_at) {
@@ -233,26 +233,26 @@ impl State {
         self.active_before + current
     }
 
-    /// The steps, in the order of their ids.
+    /// Returns the steps, in the order of their ids.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         self.plan.as_ref().map_or(&[], |plan| &plan.steps)
     }
 
-    /// The steps that stand there.
+    /// Returns the steps with this status.
     pub fn steps_with(&self, status: StepStatus) -> impl Iterator<Item = &Step> {
         self.steps()
             .iter()
             .filter(move |step| step.status == status)
     }
 
-    /// The evidence of this number.
+    /// Returns the evidence of this number.
     #[must_use]
     pub fn evidence_of(&self, id: EvidenceId) -> Option<&Arc<Evidence>> {
         self.evidence.get(&id)
     }
 
-    /// Whether what was left out of an answer may be anything, and does not just repeat what it shows.
+    /// Returns whether the part that was cut from an answer may hold something new, and not only repeats.
     pub(crate) fn may_hide(&self, evidence: &Evidence) -> bool {
         let repeats = || {
             evidence
@@ -265,7 +265,7 @@ impl State {
         evidence.truncated && !repeats()
     }
 
-    /// Who wrote what stands there in an answer.
+    /// Returns the trust of the value at this path of an answer.
     pub(crate) fn trust(&self, evidence: &Evidence, path: &str) -> Trust {
         let opened = self.opened.as_ref();
         let mut tools = opened.iter().flat_map(|opened| opened.tools.iter());
@@ -274,7 +274,7 @@ impl State {
             .map_or(Trust::External, |spec| spec.trust_of(path))
     }
 
-    /// The answers of a tool to calls that name a value, whatever came of them.
+    /// Returns the answers of a tool to calls that name a value, successful or not.
     pub(crate) fn answers_about(&self, tool: &str, value: &str) -> impl Iterator<Item = &Evidence> {
         let all = self.evidence.values().map(AsRef::as_ref);
         all.filter(move |answer: &&Evidence| {
@@ -283,7 +283,7 @@ impl State {
         })
     }
 
-    /// Whether a value is known to the case: named by the alert or found by a parser in a result.
+    /// Returns whether the case knows a value: the alert names it, or a parser found it in a result.
     #[must_use]
     pub fn knows(&self, kind: nightshift_alert::IndicatorKind, value: &str) -> bool {
         self.alert().is_some_and(|alert| alert.knows(kind, value))

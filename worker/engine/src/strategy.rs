@@ -1,62 +1,62 @@
-//! How a profile wants its cases worked on.
+//! The options of a profile for the work on its cases.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who chooses how a case is worked on.
+/// Choice of the way in which a case is worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// The plan question chooses.
     #[default]
     Auto,
-    /// Always a plan.
+    /// The case always has a plan.
     Planned,
-    /// Never a plan: each step is decided on from the results so far.
+    /// The case has no plan; each step is chosen from the results so far.
     Adaptive,
-    /// Never a plan: one implicit step.
+    /// The case has no plan, but one implicit step.
     Direct,
 }
 
-/// When the analyst looks back at its plan.
+/// Time at which the analyst reflects on its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReflectionMode {
-    /// After every wave.
+    /// The analyst reflects after every wave.
     #[default]
     EveryWave,
-    /// After every step; steps then run one by one.
+    /// The analyst reflects after every step; steps then run one by one.
     EveryStep,
-    /// After a step that failed or was not met, or whose results a rule of `replan_when` matches.
+    /// The analyst reflects after a step that failed or was not met, or whose results match `replan_when`.
     WhenNeeded,
 }
 
-/// How much of earlier steps a turn sees.
+/// Part of earlier steps that a turn sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum History {
-    /// The summaries of finished steps.
+    /// A turn sees the summaries of finished steps.
     #[default]
     Summaries,
-    /// Their calls and results as well.
+    /// A turn also sees their calls and results.
     Full,
-    /// Nothing of them.
+    /// A turn sees no other step.
     None,
 }
 
-/// The part of a profile that steers the machine. A journal without it was run with the defaults.
+/// The part of a profile that controls the engine. A journal without it was run with the defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Conduct {
-    /// Who chooses how a case is worked on.
+    /// Way in which a case is worked on.
     pub strategy: Strategy,
-    /// When the analyst looks back at its plan.
+    /// Time at which the analyst reflects on its plan.
     pub reflection: ReflectionMode,
-    /// How much of earlier steps a turn sees.
+    /// Part of earlier steps that a turn sees.
     pub history: History,
-    /// Texts that, found in a result or an error, call for a reflection.
+    /// Texts that trigger a reflection when a result or an error holds one.
     pub replan_when: Vec<String>,
-    /// Whether a leaning towards benign is asked again with the actor's fields blanked.
+    /// Whether a benign leaning is checked again with the actor's values blanked.
     pub counterfactual: bool,
     /// Names, domains and ranges of the organisation that never go to a third party: text, or addresses in CIDR form.
     pub never_send: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a tool is to the engine: a specification, calls that are checked against it, and results.
+//! Tools as the engine sees them: specifications, calls that are checked against them, and results.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Flag, Indicator, IndicatorKind};
@@ -7,64 +7,64 @@ use serde_json::{Map, Value};
 
 use crate::Exoneration;
 
-/// How far a call reaches.
+/// Reach of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
-    /// Files, registers and services of the organisation.
+    /// The call reaches files, registers and services of the organisation.
     Internal,
-    /// Somebody else's service: no free text and no name of the organisation goes there.
+    /// The call reaches a third party's service, which gets no free text and no name of the organisation.
     ThirdParty,
 }
 
-/// How much a value in a result may be believed.
+/// Trust in a value of a result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
-    /// Anybody may have written it, the attacker too.
+    /// Anybody may have written the value, even the attacker.
     #[default]
     External,
-    /// The cloud platform wrote it.
+    /// The cloud platform wrote the value.
     Platform,
-    /// A register that the organisation keeps.
+    /// The value comes from a register that the organisation keeps.
     Register,
 }
 
 /// Trust of everything at and below a path of a tool's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustedPath {
-    /// JSON pointer prefix; `*` stands for any one segment.
+    /// JSON pointer prefix; `*` matches any one segment.
     pub path: String,
-    /// How much is believed there.
+    /// Trust at this path.
     pub trust: Trust,
 }
 
-/// What an argument may hold.
+/// Kind of value that an argument takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ArgumentKind {
     /// An indicator of one of these types, known to this case.
     Indicator {
-        /// The types that the tool can look up.
+        /// Types that the tool can look up.
         types: Vec<IndicatorKind>,
     },
     /// One of these words.
     Enum {
-        /// The words.
+        /// Allowed words.
         values: Vec<String>,
     },
-    /// A moment in RFC 3339; clamped to the tool's range.
+    /// A time in RFC 3339; it is clamped to the tool's range.
     Time,
     /// A whole number.
     Number {
-        /// Least value.
+        /// Minimum value.
         min: i64,
-        /// Greatest value.
+        /// Maximum value.
         max: i64,
     },
     /// Free text, only for tools of internal reach.
     Text {
-        /// Greatest length in characters.
+        /// Maximum length in characters.
         max_chars: usize,
     },
 }
@@ -72,39 +72,39 @@ pub enum ArgumentKind {
 /// One argument of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Argument {
-    /// Its name.
+    /// Name of the argument.
     pub name: String,
-    /// What it means to somebody who plans.
+    /// Meaning of the argument, for the analyst.
     pub description: String,
-    /// What it may hold.
+    /// Kind of value that the argument takes.
     pub kind: ArgumentKind,
     /// Whether a call without it is refused.
     pub required: bool,
 }
 
-/// A tool as the analyst sees it and as the engine checks it.
+/// A tool as the analyst sees it and as the engine checks its calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// Its name, unique in a profile.
+    /// Name of the tool, unique in a profile.
     pub name: String,
-    /// Which adapter it is, e.g. `asset_lookup` or `log_search.cloudtrail`: playbooks ask for kinds.
+    /// Kind of the adapter, such as `asset_lookup` or `log_search.cloudtrail`. Playbooks ask for kinds.
     pub kind: String,
-    /// What it finds out and when to use it.
+    /// Purpose of the tool and when to use it.
     pub description: String,
-    /// Its arguments.
+    /// Arguments of the tool.
     pub arguments: Vec<Argument>,
-    /// How far a call reaches.
+    /// Reach of its calls.
     pub reach: Reach,
-    /// What may be believed; every path that is not named is external.
+    /// Trusted paths of the output; all other paths are external.
     pub trust: Vec<TrustedPath>,
-    /// Name or kind of the tool whose answer a case must have read before it may ask this one: a query is written over
-    /// a schema that was seen.
+    /// Name or kind of a tool that must have answered in the case before this one may be called, so that a query is
+    /// written over a known schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
 }
 
 impl ToolSpec {
-    /// Whether a playbook or profile that asks for `wanted` means this tool: its name, its kind, or a family of kinds.
+    /// Returns whether `wanted` names this tool: by its name, its kind, or a family of kinds.
     #[must_use]
     pub fn answers_to(&self, wanted: &str) -> bool {
         self.name == wanted
@@ -115,7 +115,7 @@ impl ToolSpec {
                 .is_some_and(|rest| rest.starts_with('.'))
     }
 
-    /// How far the value at this JSON pointer may be believed.
+    /// Returns the trust of the value at this JSON pointer.
     #[must_use]
     pub fn trust_of(&self, path: &str) -> Trust {
         self.trust
@@ -135,18 +135,18 @@ fn covers(prefix: &str, path: &str) -> bool {
     })
 }
 
-/// A call as an analyst asks for it.
+/// A call that an analyst requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The tool's name.
+    /// Name of the tool.
     pub tool: String,
-    /// Its arguments.
+    /// Arguments of the call.
     #[serde(default)]
     pub arguments: Map<String, Value>,
 }
 
 impl ToolCall {
-    /// A call with these arguments.
+    /// Creates a call with these arguments.
     #[must_use]
     pub fn new(tool: impl Into<String>, arguments: Map<String, Value>) -> Self {
         Self {
@@ -155,7 +155,7 @@ impl ToolCall {
         }
     }
 
-    /// Equal for equal calls, whatever the order of their arguments.
+    /// Returns a text that is the same for equal calls, whatever the order of their arguments.
     #[must_use]
     pub fn identity(&self) -> String {
         let sorted: std::collections::BTreeMap<_, _> = self.arguments.iter().collect();
@@ -164,30 +164,30 @@ impl ToolCall {
     }
 }
 
-/// What a tool gave back.
+/// Output of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// The answer: bounded, redacted, without hidden characters.
+    /// Answer: bounded, redacted, without hidden characters.
     pub body: Value,
-    /// How many rows were found, for tools that find rows; an explicit 0 is an answer.
+    /// Number of rows, for tools that return rows; an explicit 0 is an answer.
     #[serde(default)]
     pub rows: Option<u64>,
-    /// Whether something was left out for its size.
+    /// Whether the answer was cut for its size.
     #[serde(default)]
     pub truncated: bool,
-    /// Indicators that a parser took from the answer; they may be looked up from now on.
+    /// Indicators that a parser took from the answer. They may be looked up from now on.
     #[serde(default)]
     pub indicators: Vec<Indicator>,
     /// Facts of a register that may clear the alert; the engine checks each.
     #[serde(default)]
     pub exonerations: Vec<Exoneration>,
-    /// What was cut, redacted or suspicious in the answer.
+    /// Marks for what was cut, redacted or suspicious in the answer.
     #[serde(default)]
     pub flags: Vec<Flag>,
 }
 
 impl ToolOutput {
-    /// An answer without rows, indicators or exonerations.
+    /// Creates an output without rows, indicators or exonerations.
     #[must_use]
     pub const fn of(body: Value) -> Self {
         Self {
@@ -201,57 +201,57 @@ impl ToolOutput {
     }
 }
 
-/// Why a tool gave nothing back.
+/// Reason why a tool returned nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "error", rename_all = "snake_case")]
 pub enum ToolError {
-    /// No tool of this name in the profile.
+    /// The profile has no tool of this name.
     #[error("there is no tool {name:?} here")]
     Unknown {
-        /// The name that was asked for.
+        /// Requested name.
         name: String,
     },
     /// An argument does not fit.
     #[error("argument {argument:?}: {problem}")]
     Argument {
-        /// Its name.
+        /// Name of the argument.
         argument: String,
-        /// What is wrong and what would fit.
+        /// The problem, and what would fit.
         problem: String,
     },
-    /// It may not be asked yet, or not for this.
+    /// The tool may not be called yet, or not for this.
     #[error("not now: {what}")]
     NotAllowed {
-        /// What must come first, or why not.
+        /// What must come first, or the reason.
         what: String,
     },
-    /// It did not answer in time.
+    /// The tool did not answer in time.
     #[error("no answer within {secs} s")]
     Timeout {
-        /// The limit in seconds.
+        /// Limit in seconds.
         secs: u64,
     },
-    /// It may not be read.
+    /// Access was denied.
     #[error("access denied: {what}")]
     Denied {
         /// What was refused.
         what: String,
     },
-    /// It cannot be read.
+    /// The source cannot be read.
     #[error("{what}")]
     Unavailable {
-        /// What is wrong.
+        /// Description of the problem.
         what: String,
     },
 }
 
-/// Everything a tool may know about the case that calls it.
+/// What a tool may know about the calling case.
 #[derive(Debug, Clone)]
 pub struct CallContext {
-    /// The case, so that a look-up of earlier cases leaves it out.
+    /// Id of the case, so that a look-up of earlier cases leaves it out.
     pub case_id: String,
-    /// The alert.
+    /// Alert of the case.
     pub alert: std::sync::Arc<nightshift_alert::Alert>,
-    /// The time by the driver's clock.
+    /// Current time of the driver's clock.
     pub now: DateTime<Utc>,
 }

@@ -1,17 +1,17 @@
-//! Trails: after three sources without a hit, a value is given up.
+//! Dead ends: a value is abandoned after three sources without a hit.
 //!
-//! The first plan may ask as many sources as it likes, for there may be no second chance; this stops what a reflection
-//! or an adaptive analyst adds behind it.
+//! The first plan may ask any number of sources, because there may be no second chance. The rule stops only calls
+//! that a reflection or an adaptive analyst adds later.
 
 use std::collections::BTreeSet;
 
 use crate::{ArgumentKind, State, ToolCall};
 
-/// Sources without a hit after which a value is given up.
+/// Number of sources without a hit after which a value is abandoned.
 const SOURCES: usize = 3;
 
-/// The value of this call that is not worth another look, if one is. A time or a kind of deed is no trail: many calls
-/// share it, about whatever they ask.
+/// Returns the value of this call that is not worth another look-up, if there is one. A time or an action name does
+/// not count, because many calls share it.
 pub(crate) fn given_up<'a>(call: &'a ToolCall, state: &State) -> Option<&'a str> {
     let tools = state
         .opened

@@ -1,8 +1,10 @@
-//! The verdict policy: a benign verdict needs every required subject of the alert covered by a record about that subject.
+//! The verdict policy: a benign verdict needs every required subject of the alert covered by a record about that
+//! subject.
 //!
-//! In the order in which they apply: the [`ledger`] lists the subjects of the alert; [`lookup`] demands that each is asked of
-//! every register and that each caller is searched in the audit logs; [`log`] adds what these logs show, and tells where they
-//! were not read whole; [`coverage`] decides which records cover a subject. An analyst has no part in any of it.
+//! The modules apply in this order. The [`ledger`] lists the subjects of the alert. [`lookup`] demands that every
+//! register is asked about each and that the audit logs are searched for each caller. [`log`] adds what these logs
+//! show, and reports where they were not read whole. [`coverage`] decides which records cover a subject. An analyst
+//! has no part in any of it.
 
 mod coverage;
 pub(crate) mod ledger;
@@ -20,44 +22,44 @@ use crate::{EvidenceId, Exoneration, NotCleared, State, Trust, watch_list};
 use coverage::{Covering, Records};
 use ledger::{Kind, Subject};
 
-/// Most lines about what is missing.
+/// Maximum number of lines about what is missing.
 const MOST_MISSING: usize = 6;
 /// One row of the ledger, as reports show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerRow {
-    /// What the subject is: `principal`, `ip`, `access_key`, `call`, `unreadable`, `unseen`, …
+    /// Type of the subject: `principal`, `ip`, `access_key`, `call`, `unreadable`, `unseen`, …
     pub subject_type: String,
-    /// The subject.
+    /// Value of the subject.
     pub subject: String,
-    /// What part it plays.
+    /// Role of the subject.
     pub role: Role,
-    /// Where it stands: evidence and JSON pointer, such as `E0:/indicators/2`.
+    /// Place of the subject: evidence and JSON pointer, such as `E0:/indicators/2`.
     #[serde(default)]
     pub place: String,
-    /// Who wrote it there.
+    /// Trust in that place.
     #[serde(default)]
     pub trust: Trust,
-    /// Whether a benign verdict requires it to be covered.
+    /// Whether a benign verdict requires the subject to be covered.
     pub required: bool,
-    /// The record that covers it; of several that follow each other the last.
+    /// Record that covers the subject; the last one when several follow each other.
     pub covered_by: Option<CoveredBy>,
-    /// What would cover it, or why it is not covered; none where it is covered or not required.
+    /// What would cover the subject, or why it is not covered. `None` when it is covered or not required.
     pub missing: Option<String>,
 }
 
-/// The record that covers a subject.
+/// Record that covers a subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoveredBy {
-    /// What kind of record.
+    /// Kind of the record.
     pub kind: String,
-    /// Its own reference.
+    /// Reference of the record.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Who approved it.
+    /// Approver of the record.
     pub approved_by: String,
-    /// Until when it holds; always where none.
+    /// End of validity; open when `None`.
     pub until: Option<DateTime<Utc>>,
-    /// The evidence that it stands in.
+    /// Evidence that holds the record.
     pub evidence: Option<EvidenceId>,
 }
 
@@ -73,7 +75,7 @@ impl From<&Exoneration> for CoveredBy {
     }
 }
 
-/// The subjects of a case, each with the records that cover it.
+/// Subjects of a case, each with the records that cover it.
 pub(crate) struct Ledger<'a> {
     alert: &'a Alert,
     records: Records<'a>,
@@ -82,7 +84,7 @@ pub(crate) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    /// The ledger of an alert and these records, with what the logs of a case show.
+    /// Creates the ledger of an alert and these records, with what the logs of a case show.
     fn new(alert: &'a Alert, records: Records<'a>, state: Option<&State>) -> Self {
         let mut subjects = ledger::subjects(alert);
         if let Some(state) = state {
@@ -101,7 +103,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The ledger of a case; none before it is opened.
+    /// Returns the ledger of a case, or `None` before it is opened.
     pub(crate) fn of(state: &'a State) -> Option<Self> {
         let alert = state.alert()?;
         let near = state.not_cleared.iter().map(|(record, _)| record);
@@ -113,12 +115,12 @@ impl<'a> Ledger<'a> {
         Some(Self::new(alert, records, Some(state)))
     }
 
-    /// Whether every required subject is covered.
+    /// Returns whether every required subject is covered.
     pub(crate) fn is_covered(&self) -> bool {
         self.uncovered().next().is_none()
     }
 
-    /// Whether every required subject that the alert itself names is covered.
+    /// Returns whether every required subject that the alert itself names is covered.
     pub(crate) fn covers_alert(&self) -> bool {
         self.uncovered().all(|subject| subject.shown_with.is_some())
     }
@@ -129,14 +131,14 @@ impl<'a> Ledger<'a> {
             .map(|(subject, _)| subject)
     }
 
-    /// The required subjects, each with whether it is covered.
+    /// Returns the required subjects, each with whether it is covered.
     fn rows_of_required(&self) -> impl Iterator<Item = (&Subject, bool)> {
         let rows = self.subjects.iter().zip(&self.covering);
         rows.filter(|(subject, _)| subject.required)
             .map(|(subject, covering)| (subject, covering.is_some()))
     }
 
-    /// The records that cover required subjects, without doubles.
+    /// Returns the records that cover required subjects, without duplicates.
     pub(crate) fn used(&self) -> Vec<&'a Exoneration> {
         let mut used: Vec<&Exoneration> = Vec::new();
         let rows = self.subjects.iter().zip(&self.covering);
@@ -150,12 +152,13 @@ impl<'a> Ledger<'a> {
         used
     }
 
-    /// Whether it is covered, and a record says that the detection is wrong, not just the activity allowed.
+    /// Returns whether the ledger is covered and a record says that the detection is wrong, not just the activity
+    /// allowed.
     pub(crate) fn says_wrong(&self) -> bool {
         self.is_covered() && self.used().iter().any(|record| record.detection_wrong)
     }
 
-    /// The records of the case as questions and reports have them: those that are about a subject, and those that cover one
+    /// Returns the records of the case for questions and reports: those about a subject, and those that cover one
     /// together.
     pub(crate) fn records(&self, state: &State) -> Vec<Exoneration> {
         let mut all = state.exonerations.clone();
@@ -167,7 +170,7 @@ impl<'a> Ledger<'a> {
         all
     }
 
-    /// The required subjects, each value once.
+    /// Returns the required subjects, each value once.
     fn callers(&self) -> impl Iterator<Item = &Subject> {
         let mut callers: Vec<&Subject> = Vec::new();
         for subject in &self.subjects {
@@ -179,7 +182,7 @@ impl<'a> Ledger<'a> {
         callers.into_iter()
     }
 
-    /// What was not looked up whole, in half a sentence; none where all of it was.
+    /// Returns what was not looked up whole, in half a sentence, or `None` when everything was.
     pub(crate) fn not_looked_up(&self, state: &State) -> Option<String> {
         let tools = &state.opened.as_ref()?.tools;
         if let Some(problem) = lookup::problem(state, self, tools) {
@@ -192,7 +195,7 @@ impl<'a> Ledger<'a> {
         problems.next()
     }
 
-    /// What a log shows beside the alert and no record covers, in half a sentence.
+    /// Returns what a log shows beside the alert that no record covers, in half a sentence.
     pub(crate) fn shown_uncovered(&self) -> Option<String> {
         let mut shown: Vec<&Subject> = self
             .uncovered()
@@ -210,7 +213,7 @@ impl<'a> Ledger<'a> {
         })
     }
 
-    /// What would decide the alert: for each subject that is not covered the record that comes nearest, or the row that
+    /// Returns what would decide the alert: for each uncovered subject the record that comes nearest, or the row that
     /// would cover it.
     pub(crate) fn would_decide(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
@@ -253,7 +256,7 @@ impl<'a> Ledger<'a> {
         RegisterRow::new(subject, &self.subjects).question(&self.alert.kind)
     }
 
-    /// The rows for reports, required ones first.
+    /// Returns the rows for reports, required ones first.
     pub(crate) fn rows(&self) -> Vec<LedgerRow> {
         let mut rows: Vec<LedgerRow> = self
             .subjects
@@ -275,7 +278,7 @@ impl<'a> Ledger<'a> {
             })
             .collect();
         rows.sort_by_key(|row| !row.required);
-        // The same call at several times is one row.
+        // Equal calls at several times are one row.
         let mut seen = BTreeSet::new();
         rows.retain(|row| {
             let (kind, value) = (row.subject_type.clone(), row.subject.clone());
@@ -285,7 +288,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// The ledger of an alert and these records, without what logs show.
+/// Returns the ledger of an alert and these records, without what logs show.
 #[must_use]
 pub fn ledger(records: &[Exoneration], alert: &Alert) -> Vec<LedgerRow> {
     let records = Records {
@@ -296,7 +299,7 @@ pub fn ledger(records: &[Exoneration], alert: &Alert) -> Vec<LedgerRow> {
     Ledger::new(alert, records, None).rows()
 }
 
-/// Whether these records, and nothing else, cover every required subject of the alert.
+/// Returns whether these records alone cover every required subject of the alert.
 #[must_use]
 pub fn clears(records: &[Exoneration], alert: &Alert) -> bool {
     let records = Records {
@@ -307,11 +310,11 @@ pub fn clears(records: &[Exoneration], alert: &Alert) -> bool {
     Ledger::new(alert, records, None).is_covered()
 }
 
-/// Whether a record alone covers its subject in this alert, whether or not more is required.
+/// Checks whether a record alone covers its subject in this alert, even if more is required.
 ///
 /// # Errors
 ///
-/// The first reason why it does not.
+/// Returns the first reason why the record does not cover it.
 pub fn check(record: &Exoneration, alert: &Alert) -> Result<(), NotCleared> {
     let records = Records {
         alert,

@@ -1,8 +1,9 @@
-//! Re-checks one triage from its journal alone: that its events are in an order that a driver can write, that they
-//! lead to the conclusion that is recorded, that every quote stands in its evidence, that every exoneration clears
-//! something of this alert, and that nothing benign stands without one.
+//! Re-checks one triage from its journal alone. Its events must be in a possible order and lead to the recorded
+//! conclusion. Every quote must be in its evidence, every exoneration must clear something of this alert, and nothing
+//! may be benign without one.
 //!
-//! It believes no field of the recorded conclusion; it cannot tell whether a tool's answer was true when it was given.
+//! No field of the recorded conclusion is trusted. The check cannot tell whether a tool's answer was true when it was
+//! given.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::{
     conclusion, given_up, resolve,
 };
 
-/// How much was checked.
+/// Numbers of what was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Checked {
     /// Events that were folded.
@@ -26,92 +27,92 @@ pub struct Checked {
     pub evidence: usize,
     /// Findings of the conclusion.
     pub findings: usize,
-    /// Quotes of the findings, each looked for in its evidence.
+    /// Quotes of the findings, each looked up in its evidence.
     pub quotes: usize,
-    /// Exonerations of the conclusion, each held against the alert.
+    /// Exonerations of the conclusion, each checked against the alert.
     pub exonerations: usize,
 }
 
-/// Something that a true journal cannot hold.
+/// Something that a genuine journal cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "rule", rename_all = "snake_case")]
 pub enum Violation {
-    /// It does not begin with `opened`, or is opened twice.
+    /// The journal does not begin with `opened`, or is opened twice.
     #[error("event {seq} is {kind:?} where only the first one is, and must be, \"opened\"")]
     Opening {
-        /// Number of the event, from 1.
+        /// Number of the event, counted from 1.
         seq: usize,
-        /// Its kind.
+        /// Kind of the event.
         kind: String,
     },
-    /// Something happens after the end.
+    /// An event follows the end.
     #[error("event {seq} ({kind}) comes after the conclusion")]
     AfterTheEnd {
-        /// Number of the event, from 1.
+        /// Number of the event, counted from 1.
         seq: usize,
-        /// Its kind.
+        /// Kind of the event.
         kind: String,
     },
-    /// A claim with an epoch that is not above the one before.
+    /// The epoch of a claim is not above the previous one.
     #[error("event {seq} claims epoch {epoch} after epoch {before}")]
     Epoch {
-        /// Number of the event, from 1.
+        /// Number of the event, counted from 1.
         seq: usize,
-        /// The epoch it claims.
+        /// Epoch of the claim.
         epoch: u64,
-        /// The one before.
+        /// Previous epoch.
         before: u64,
     },
     /// A command ends that does not run, or ends twice.
     #[error("event {seq}: {command} ends without running")]
     NotRunning {
-        /// Number of the event, from 1.
+        /// Number of the event, counted from 1.
         seq: usize,
-        /// The command.
+        /// Id of the command.
         command: String,
     },
-    /// The conclusion is not the one that the events lead to.
+    /// The conclusion is not the one that follows from the events.
     #[error("the recorded conclusion is not what its events lead to; it differs in {}", fields.join(", "))]
     Conclusion {
         /// Names of the fields that differ.
         fields: Vec<String>,
     },
-    /// A quote is not where it is said to be, or a claim counts that is not borne.
+    /// A quote is not at its stated place, or an unsupported claim counts.
     #[error("{evidence} does not bear {claim:?}: {why}")]
     Quote {
-        /// The claim.
+        /// Text of the claim.
         claim: String,
-        /// The evidence that it cites.
+        /// Cited evidence.
         evidence: String,
-        /// What is wrong.
+        /// Description of the problem.
         why: String,
     },
-    /// An exoneration does not concern this alert, or no tool and no rule of this case gave it.
+    /// An exoneration does not concern this alert, or no tool and no rule of this case returned it.
     #[error("the record {reference} clears nothing here: {why}")]
     Exoneration {
-        /// Its reference.
+        /// Reference of the exoneration.
         reference: String,
-        /// What is wrong.
+        /// Description of the problem.
         why: String,
     },
-    /// The verdict or the severity is softer than code allows.
+    /// The verdict or the severity is lower than the rules allow.
     #[error("{what} stands, but {why}")]
     Floor {
-        /// What is too soft.
+        /// Verdict or severity that is too low.
         what: String,
-        /// Why it may not be.
+        /// Reason why it is not allowed.
         why: String,
     },
 }
 
-/// What came of re-checking one triage.
+/// Result of re-checking one triage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verified {
-    /// How much was checked.
+    /// Numbers of what was checked.
     pub checked: Checked,
-    /// What is wrong; empty where nothing is.
+    /// Violations that were found.
     pub violations: Vec<Violation>,
-    /// The state that the events lead to.
+    /// State that follows from the events.
     pub state: State,
 }
 
@@ -153,7 +154,7 @@ pub fn verify(events: &[Event]) -> Verified {
     }
 }
 
-/// Whether this event may follow what came before.
+/// Checks whether this event may follow the earlier ones.
 fn order(before: &State, seq: usize, event: &Event, found: &mut Vec<Violation>) {
     let kind = event.body.kind();
     if before.opened.is_some() == matches!(event.body, EventBody::Opened(_)) {
@@ -185,7 +186,8 @@ fn runs(state: &State, id: &CommandId) -> bool {
 }
 
 fn conclude(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
-    // Older conclusions have no ledger: they followed from other rules, of which only the least is still asked.
+    // Conclusions of older versions have no ledger. They followed from other rules, of which only the minimum is
+    // checked.
     if recorded.ledger.is_empty() {
         quotes(state, recorded, found);
         if recorded.verdict.is_benign() && recorded.exonerations.is_empty() {
@@ -206,8 +208,8 @@ fn conclude(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
     floor(state, recorded, found);
 }
 
-/// The conclusion of a case that was given up, where that is what the recorded one says of itself: no event tells how many
-/// workers were lost with it, but each of them had claimed it before the one that gave it up.
+/// Returns the conclusion of an abandoned case when the recorded one says so. No event records the number of lost
+/// workers, but each of them claimed the case before the one that abandoned it.
 fn if_given_up(state: &State, recorded: &Conclusion) -> Option<Conclusion> {
     let lost = workers_lost(recorded.failed.as_deref()?)?;
     if u64::from(lost) < state.epoch {
@@ -217,7 +219,7 @@ fn if_given_up(state: &State, recorded: &Conclusion) -> Option<Conclusion> {
     }
 }
 
-/// Names of the fields in which two conclusions differ.
+/// Returns the names of the fields in which two conclusions differ.
 fn differing(own: &Conclusion, recorded: &Conclusion) -> Vec<String> {
     let fields = |conclusion| -> BTreeMap<String, serde_json::Value> {
         serde_json::to_value(conclusion)
@@ -288,7 +290,7 @@ fn exonerations(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>
     }
 }
 
-/// Nothing softer than the alert itself without a record that clears it, and a failed run is never benign.
+/// Checks that nothing is lower than the alert itself without a clearing record, and that a failed run is not benign.
 fn floor(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
     let Some(alert) = state.alert() else {
         return;

@@ -1,4 +1,4 @@
-//! Questions, built from the state: each sees what the table of the design gives it.
+//! Builds the questions from the state. Each holds what the design document assigns to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::{
     StepId, StepView, TurnQuestion, conclude::cleared,
 };
 
-/// Number of the evidence that the look at earlier cases gets.
+/// Number of the evidence of the look-up of earlier cases.
 pub(crate) const PAST_CASES: EvidenceId = EvidenceId(1);
 
 impl State {
-    /// The plan question; none before the case is opened.
+    /// Returns the plan question, or `None` before the case is opened.
     #[must_use]
     pub fn plan_question(&self) -> Option<PlanQuestion> {
         let opened = self.opened.as_ref()?;
@@ -27,8 +27,8 @@ impl State {
         })
     }
 
-    /// The question for a turn of this step, with as much of the other steps as `history` says; none where there is no
-    /// such step.
+    /// Returns the question for a turn of this step, or `None` when there is no such step. `history` sets how much of
+    /// the other steps it holds.
     #[must_use]
     pub fn turn_question(
         &self,
@@ -56,7 +56,7 @@ impl State {
         })
     }
 
-    /// The question about the last action of an adaptive case; none before there is a plan.
+    /// Returns the question about the last action of an adaptive case, or `None` before there is a plan.
     #[must_use]
     pub fn decide_question(&self) -> Option<DecideQuestion> {
         let (opened, plan) = self.parts()?;
@@ -72,8 +72,8 @@ impl State {
         })
     }
 
-    /// The question after a wave, with the results of earlier waves where `history` is full; none before there is a
-    /// plan.
+    /// Returns the question after a wave, or `None` before there is a plan. It holds the results of earlier waves
+    /// when `history` is full.
     #[must_use]
     pub fn reflect_question(&self, history: History) -> Option<ReflectQuestion> {
         let (opened, plan) = self.parts()?;
@@ -100,7 +100,7 @@ impl State {
         })
     }
 
-    /// The last question; none before the case is opened.
+    /// Returns the conclude question, or `None` before the case is opened.
     #[must_use]
     pub fn conclude_question(&self) -> Option<ConcludeQuestion> {
         let opened = self.opened.as_ref()?;
@@ -125,7 +125,7 @@ impl State {
         })
     }
 
-    /// The conclude question once more, with what is wrong with the claims of the first answer.
+    /// Returns the conclude question again, with the problems of the first answer's claims.
     #[must_use]
     pub fn mend_question(&self) -> Option<ConcludeQuestion> {
         let mut question = self.conclude_question()?;
@@ -133,7 +133,7 @@ impl State {
         Some(question)
     }
 
-    /// The conclude question with everything blanked that the actor could write.
+    /// Returns the conclude question with everything blanked that the actor could write.
     #[must_use]
     pub fn blanked_question(&self) -> Option<ConcludeQuestion> {
         let mut question = self.conclude_question()?;
@@ -147,7 +147,7 @@ impl State {
         Some(question)
     }
 
-    /// All steps with their calls, as reports show them.
+    /// Returns all steps with their calls, as reports show them.
     #[must_use]
     pub fn step_views(&self) -> Vec<StepView> {
         self.steps()
@@ -156,7 +156,7 @@ impl State {
             .collect()
     }
 
-    /// How much of other steps the analyst sees: rules see everything, a model what its profile says.
+    /// Returns how much of other steps the analyst sees. Rules see everything, a model what its profile says.
     #[must_use]
     pub fn history(&self) -> History {
         match &self.opened {
@@ -232,7 +232,7 @@ impl State {
         }
     }
 
-    /// Another step as a question shows it.
+    /// Returns another step as a question shows it.
     fn remembered(&self, step: &Step, history: History) -> StepView {
         let without_calls = |step| StepView {
             step,

@@ -1,10 +1,10 @@
-//! Addresses that are on a list of threats.
+//! Addresses on watch lists of threats.
 
 use nightshift_alert::{Alert, DetailKind};
 
 use crate::State;
 
-/// What a watch list says of an address that nobody means well with.
+/// Meanings of watch lists for malicious addresses.
 const BAD: [&str; 4] = ["malicious", "tor_exit", "mining_pool", "sinkhole"];
 
 /// Returns the addresses that a watch list of the case, or the feed itself, calls malicious.

@@ -1,8 +1,9 @@
-//! Asking a model: one question, its repair, its truncation, its errors, and what all of it cost.
+//! Asks a model one question: with repair, truncation, errors, and the cost of all requests.
 //!
-//! Retries, rates and fallbacks are the model's own (decorators in `models`); here only what concerns the content is
-//! asked again: once with more room and once for less where an answer was cut off (for less only where one had begun), once with less of the data where the
-//! prompt was too long, once where it could not be read.
+//! Retries, rate limits and fallbacks belong to the model itself (decorators in `models`). Here a question is
+//! repeated only for its content. A truncated answer gets more room once, and then a request for a shorter one if it
+//! had begun. A prompt that was too long is sent once with less data, and an answer that cannot be parsed is repaired
+//! once.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,32 +17,31 @@ use super::pseudonyms::Mask;
 use super::repair;
 use nightshift_llm::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, Failure, Usage};
 
-/// Longest text of an error that goes into a journal, in characters.
+/// Maximum length, in characters, of an error text in a journal.
 const WHAT: usize = 300;
 
-/// Models end at a request's deadline, and say what was used. One that does not even do that is left, and charged with the
-/// most that the request may cost.
+/// Grace after a request's deadline. Models end at the deadline and report their usage. One that does not is
+/// abandoned and charged with the maximum cost of the request.
 const LATE: Duration = Duration::from_secs(1);
 
-/// One question on its way.
+/// State of one question.
 pub(super) struct Asking<'a> {
-    /// The model.
     pub(super) model: &'a dyn ChatModel,
-    /// The prompts, for repairs.
+    /// Prompts for repairs.
     pub(super) prompts: &'a Prompts,
-    /// What is hidden from the model.
+    /// Pseudonyms of the request.
     pub(super) mask: Option<&'a Mask>,
-    /// Tokens of what cannot be shortened in a request: its system text and its tools.
+    /// Tokens of the parts of a request that cannot be shortened: system text and tools.
     pub(super) fixed: u64,
-    /// What the case may still spend.
+    /// Budget of the case.
     pub(super) allowance: &'a Allowance,
 }
 
-/// How an answer is read: a value, or what is wrong with it.
+/// Parser of an answer: returns a value, or the problems of the answer.
 pub(super) type Read<'a, T> = &'a (dyn Fn(&ChatAnswer) -> Result<T, Vec<String>> + Send + Sync);
 
 impl Asking<'_> {
-    /// Asks until there is an answer that can be read, or no hope for one.
+    /// Asks until an answer can be parsed or no attempt is left.
     pub(super) async fn ask<T>(
         &self,
         mut request: ChatRequest,
@@ -69,7 +69,7 @@ impl Asking<'_> {
         if let Ok(value) = read(&answer) {
             return Ok((value, said.model));
         }
-        // Of the answer as the model wrote it: in our own words no value of the case is hidden.
+        // The problems are those of the answer as the model wrote it, so that they hold no hidden value of the case.
         let problems = read(&said).err().unwrap_or_default();
         repair::ask_again(&mut request.messages, &answer, &problems, self.prompts)
             .map_err(|what| AskError::Unavailable { what })?;
@@ -78,7 +78,7 @@ impl Asking<'_> {
         read(&second)
             .map(|value| (value, second.model.clone()))
             .map_err(|problems| {
-                // Reports show what the engine is told, and no word of a model's that nothing bears.
+                // Reports show errors of the engine, so they must not hold a model's unsupported words.
                 if repair::is_refusal(&second.text()) {
                     return AskError::Refused {
                         what: format!("{} said so in its own words", second.model),
@@ -90,7 +90,7 @@ impl Asking<'_> {
             })
     }
 
-    /// An answer with the values that are hidden from the model.
+    /// Returns the answer with the hidden values restored.
     fn shown<'a>(&self, said: &'a ChatAnswer) -> Cow<'a, ChatAnswer> {
         match self.mask {
             Some(mask) => Cow::Owned(mask.answer(said.clone())),
@@ -98,8 +98,8 @@ impl Asking<'_> {
         }
     }
 
-    /// An answer that was not cut off, in the model's words: with twice the room if it was, then with the wish for less. A prompt that was too
-    /// long is shortened once, for our count of its tokens is a guess.
+    /// Returns a complete answer, in the model's words. A truncated answer gets twice the room, then a request for a
+    /// shorter one. A prompt that was too long is shortened once, because our token count is an estimate.
     async fn whole(
         &self,
         request: &mut ChatRequest,
@@ -140,8 +140,8 @@ impl Asking<'_> {
         }
     }
 
-    /// Waits until the caps of the case have room for the most that this request may cost beside those that run. The
-    /// wait is not the question's time.
+    /// Waits until the caps of the case have room for the maximum cost of this request beside those that run. The
+    /// wait does not count as time of the question.
     async fn leave(&self, request: &mut ChatRequest) -> Result<Leave, AskError> {
         let begun = Instant::now();
         let leave = self.allowance.leave(self.most(request)).await;
@@ -151,7 +151,7 @@ impl Asking<'_> {
         })
     }
 
-    /// The most that a request may cost: its prompt as we count it, and reasoning and an answer as long as they may be.
+    /// Returns the maximum cost of a request: the prompt by our count, plus the maximum reasoning and answer.
     fn most(&self, request: &ChatRequest) -> Cost {
         let traits = self.model.traits();
         let price = traits.price;
@@ -166,7 +166,7 @@ impl Asking<'_> {
         }
     }
 
-    /// One request, by its deadline, and what it cost, whatever came of it.
+    /// Sends one request within its deadline, and returns its cost in any case.
     async fn once(&self, request: &ChatRequest) -> (Result<ChatAnswer, ChatError>, Cost) {
         let masked = self.mask.map(|mask| mask.request(request));
         let request = masked.as_ref().unwrap_or(request);
@@ -190,7 +190,7 @@ impl Asking<'_> {
     }
 }
 
-/// Whether all that was said was reasoning: to ask for a shorter answer changes nothing of that.
+/// Returns whether the answer was all reasoning. A request for a shorter answer does not help then.
 const fn was_silent(usage: Usage) -> bool {
     usage.reasoning_tokens > 0 && usage.reasoning_tokens >= usage.output_tokens
 }
@@ -217,7 +217,7 @@ fn brief(text: &str) -> String {
     super::wire::line(text, WHAT)
 }
 
-/// What the engine is told.
+/// Converts a model's error to the engine's.
 fn ask_error(error: &ChatError) -> AskError {
     let what = brief(&error.to_string());
     match error.failure {

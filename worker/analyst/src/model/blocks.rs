@@ -1,7 +1,7 @@
-//! The alert's two texts, which every request of a case begins with: made once per case and kept for a while.
+//! The alert's two texts that every request of a case begins with, made once per case and cached.
 //!
-//! They follow from the alert, the case's fence and the room for the raw finding alone, so that what is kept is what
-//! would be made again.
+//! They depend only on the alert, the case's delimiter and the room for the raw finding, so a cached text equals a
+//! new one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -12,28 +12,27 @@ use super::fence::Fence;
 use super::render;
 use nightshift_llm::chat::Text;
 
-/// Most cases whose blocks are kept, mostly some 10 KB each and at most 100. More may be open, each asking in turn: which
-/// ones are kept is left to chance, for the oldest would be the next to be asked for.
+/// Maximum number of cached cases, mostly about 10 KB each and at most 100. More cases may be open and ask in turn,
+/// so evicting the oldest would evict the next one to ask. Eviction is therefore random.
 const MOST: usize = 256;
 
-/// The blocks of one case.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    /// Keeps its address, and nothing else of it.
+    /// Keeps the alert's address from being reused, but not its content.
     alert: Weak<Alert>,
     key: String,
-    /// The case's key, and the alert's typed fields.
+    /// Key of the case, and typed fields of the alert.
     pub(super) facts: Text,
-    /// The finding as it was sent.
+    /// Finding as it was sent.
     pub(super) raw: Text,
 }
 
-/// Blocks of open cases, by where the alert is and the tokens that the finding may take.
+/// Blocks of open cases, by the address of the alert and the token limit of the finding.
 #[derive(Debug, Default)]
 pub(super) struct KeptBlocks(Mutex<HashMap<(usize, u64), Arc<Blocks>>>);
 
 impl KeptBlocks {
-    /// The blocks of this alert, the raw finding within `most` tokens.
+    /// Returns the blocks of this alert, with the raw finding within `most` tokens.
     pub(super) fn of(&self, alert: &Arc<Alert>, fence: &Fence, most: u64) -> Arc<Blocks> {
         let at = (Arc::as_ptr(alert).addr(), most);
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +54,8 @@ impl KeptBlocks {
         blocks
     }
 
-    /// The same for a case's last question: what is kept goes with it, for a thousand cases may wait for their answers.
+    /// Returns the blocks for a case's last question and removes them from the cache, because a thousand cases may
+    /// wait for their answers.
     pub(super) fn last_of(&self, alert: &Arc<Alert>, fence: &Fence, most: u64) -> Arc<Blocks> {
         let blocks = self.of(alert, fence, most);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,30 +1,30 @@
-//! Keeping a long step within the model's window, by counting and before the limit.
+//! Keeps a long step within the model's context window, by counting tokens before the limit is reached.
 //!
-//! The first message (alert, plan, step) and the newest results stay as they are. Of older results each is replaced by a
-//! line that names its evidence, the oldest first; a call and its result are never parted, and nothing is summarised by
-//! a model. The whole results stay evidence and can be read again.
+//! The first message (alert, plan, step) and the newest results stay as they are. Older results are replaced, oldest
+//! first, by a line that names their evidence. A call and its result stay together, and no model summarises anything.
+//! The complete results stay evidence and can be read again.
 
 use super::tokens::{shares, tokens, tokens_of};
 #[cfg(test)]
 use nightshift_llm::chat::ChatRequest;
 use nightshift_llm::chat::{Arguments, ChatMessage, ChatTool, Part, Role};
 
-/// Tokens that a message takes beside its text.
+/// Tokens of a message besides its text.
 const FRAME: u64 = 8;
 
-/// Blocks of data that are longer, in bytes, are cut where a request was found too long.
+/// Size in bytes above which a data block is cut when a request was too long.
 const LONG: usize = 2_048;
 
-/// Blocks that stay whole: the alert's typed fields, what was planned, and what the answer has to heed.
+/// Blocks that are never cut: typed fields of the alert, the plan, and what the answer must follow.
 const WHOLE: [&str; 6] = ["E0", "plan", "objective", "case", "step", "problems"];
 
-/// A line of such a block keeps this many bytes at the least.
+/// Minimum number of bytes that is kept of a line in a cut block.
 const LEAST_LINE: usize = 256;
 
-/// Stands for what was cut.
+/// Marker for the part that was cut.
 const REST: &str = "[the rest is left out here to save room]";
 
-/// Tokens of what all requests of a frame share: the system text and the tools.
+/// Returns the tokens that all requests of a frame share: system text and tools.
 pub(super) fn fixed(system: &str, tools: &[ChatTool]) -> u64 {
     let size = |tool: &ChatTool| {
         FRAME + tokens(&tool.name) + tokens(&tool.description) + tokens_of(&*tool.schema)
@@ -32,17 +32,16 @@ pub(super) fn fixed(system: &str, tools: &[ChatTool]) -> u64 {
     tokens(system) + tools.iter().map(size).sum::<u64>()
 }
 
-/// Tokens of what was said.
+/// Returns the tokens of these messages.
 pub(super) fn said(messages: &[ChatMessage]) -> u64 {
     messages.iter().map(|one| message(&one.parts)).sum()
 }
 
-/// Tokens of a message with these parts.
+/// Returns the tokens of a message with these parts.
 pub(super) fn message(parts: &[Part]) -> u64 {
     FRAME + parts.iter().map(part_size).sum::<u64>()
 }
 
-/// Tokens of a request.
 #[cfg(test)]
 pub(super) fn size(request: &ChatRequest) -> u64 {
     fixed(&request.system, &request.tools) + said(&request.messages)
@@ -63,9 +62,9 @@ fn part_size(part: &Part) -> u64 {
     }
 }
 
-/// Shortens old results until the request has at most `most` tokens, of which `fixed` cannot be shortened: then down to two
-/// thirds of it, so that the next turns need not do it again. What earlier turns left out is left out as they did, for
-/// each is asked after the same conversation as the last, and what was added.
+/// Shortens old results once the request exceeds `most` tokens, of which `fixed` cannot be shortened. It goes down to
+/// two thirds, so that the next turns need not do it again. Each prefix of the conversation is compacted as it was in
+/// its own turn, so that earlier messages stay the same.
 pub(super) fn compact(messages: &mut [ChatMessage], fixed: u64, most: u64) {
     let mut now = fixed;
     for end in 1..=messages.len() {
@@ -81,8 +80,8 @@ pub(super) fn compact(messages: &mut [ChatMessage], fixed: u64, most: u64) {
     }
 }
 
-/// Makes a request that a provider found too long shorter: old results go first, then half of every long data block.
-/// False where there was nothing to leave out.
+/// Shortens a request that a provider found too long: old results first, then half of every long data block. Returns
+/// false when nothing could be cut.
 pub(super) fn shrink(messages: &mut [ChatMessage], fixed: u64) -> bool {
     let before = said(messages);
     let goal = before.saturating_sub(fixed) / 2;
@@ -96,7 +95,7 @@ pub(super) fn shrink(messages: &mut [ChatMessage], fixed: u64) -> bool {
     said(messages) < before
 }
 
-/// Shortens old results until so many tokens were said, or there are no more of them.
+/// Shortens old results until the messages have at most `goal` tokens, or none is left.
 fn leave_out(messages: &mut [ChatMessage], goal: u64) {
     let mut now = said(messages);
     let last = messages.len().saturating_sub(1);
@@ -113,7 +112,7 @@ fn leave_out(messages: &mut [ChatMessage], goal: u64) {
     }
 }
 
-/// Results become a line; what stands beside them stays.
+/// Replaces results by a line; other parts stay.
 fn shorten(part: &mut Part) {
     let (Part::Result { text, .. } | Part::Text { text, .. }) = part else {
         return;
@@ -128,7 +127,7 @@ fn shorten(part: &mut Part) {
     }
 }
 
-/// Makes each long block of data half as long, but for those that stay whole.
+/// Halves each long data block, except those that are never cut.
 fn halve(part: &mut Part) {
     let (Part::Result { text, .. } | Part::Text { text, .. }) = part else {
         return;
@@ -157,8 +156,8 @@ fn halve(part: &mut Part) {
     *text = short.into();
 }
 
-/// Half of this data. Its lines are results and what is told of them: of each its begin stays, the short ones whole, and
-/// only where all are short it is the last ones that go.
+/// Returns half of this data. Each line is a result or a text about one. The beginning of each line stays, and short
+/// lines stay whole. Only when all lines are short are the last ones removed.
 fn halved(data: &str) -> String {
     let sizes: Vec<u64> = data.lines().map(|line| line.len() as u64).collect();
     let share = shares(&sizes, data.len() as u64 / 2);
@@ -182,12 +181,12 @@ fn halved(data: &str) -> String {
     short
 }
 
-/// The evidence that a block holds.
+/// Returns the evidence that a block holds.
 fn evidence_of(line: &str) -> Option<&str> {
     name_of(line).filter(|name| name.starts_with('E'))
 }
 
-/// The name of the block that begins with this line: `<data-KEY E3>`.
+/// Returns the name of the block that begins with this line: `<data-KEY E3>`.
 fn name_of(line: &str) -> Option<&str> {
     let (_, name) = line
         .strip_prefix("<data-")?

@@ -1,5 +1,5 @@
-//! The conclude question: sees objective, alert facts, all steps with results and why any was not run, insights,
-//! exonerations, the action catalogue and the state of the budget.
+//! The conclude question. It holds objective, alert facts, all steps with results or the reason why they were not
+//! run, insights, exonerations, the action catalogue and the state of the budget.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,6 @@ use super::wire::{self, MOST_ENTRIES, SENTENCE, line, lines};
 use super::{ModelAnalyst, parse, schema};
 use nightshift_llm::chat::{Asked, ChatAnswer, Part};
 
-/// Asks for the conclusion.
 pub(super) async fn ask(
     analyst: &ModelAnalyst,
     question: &ConcludeQuestion,
@@ -59,7 +58,7 @@ pub(super) async fn ask(
         .await
 }
 
-/// The objective, and all steps: what each was for, what it came to, and its calls.
+/// Returns the objective and all steps, with their purpose, outcome and calls.
 fn results(frame: &Frame<'_>, question: &ConcludeQuestion, before: &[Part]) -> String {
     let calls = question.steps.iter().flat_map(|view| &view.calls);
     let room = frame.room(before) / 4 * 3;
@@ -80,7 +79,7 @@ fn results(frame: &Frame<'_>, question: &ConcludeQuestion, before: &[Part]) -> S
     out.join("\n")
 }
 
-/// What was learned, what clears the alert, what may be advised.
+/// Returns the insights, the records that clear the alert, and the actions that may be advised.
 fn case(question: &ConcludeQuestion) -> String {
     let mut map = Map::new();
     if !question.insights.is_empty() {
@@ -105,7 +104,7 @@ fn case(question: &ConcludeQuestion) -> String {
     render::lines([Value::Object(map)])
 }
 
-/// The ids of the actions that may be advised here, by the kinds of values that they are about.
+/// Returns the ids of the actions that may be advised here, by the kinds of values that they are about.
 fn actions(question: &ConcludeQuestion) -> BTreeMap<String, BTreeSet<&str>> {
     let provider = question.alert.provider;
     let mut actions: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
@@ -122,10 +121,10 @@ fn actions(question: &ConcludeQuestion) -> BTreeMap<String, BTreeSet<&str>> {
     actions
 }
 
-/// What is filled in without anybody's choice.
+/// Placeholders that are filled in without a choice.
 const OF_THE_ALERT: [&str; 5] = ["account", "region", "resource", "product", "scope"];
 
-/// The kinds of values that an action is about.
+/// Returns the kinds of values that an action is about.
 fn placeholders(action: &ActionTemplate) -> Vec<&str> {
     let mut names: Vec<&str> = action
         .text
@@ -193,7 +192,8 @@ fn read(answer: &ChatAnswer, alert: &Alert) -> Result<ConclusionDraft, Vec<Strin
     })
 }
 
-/// The values as indicators: those of the alert, else what a parser sees in them. The engine takes only what the case knows.
+/// Converts the values to indicators: those of the alert, else what a parser finds in them. The engine takes only
+/// values that the case knows.
 fn choice(action: &Action, alert: &Alert) -> ActionChoice {
     let indicators = action.values.iter().take(MOST_ENTRIES).flat_map(|value| {
         let known: Vec<Indicator> = alert
@@ -216,7 +216,7 @@ fn choice(action: &Action, alert: &Alert) -> ActionChoice {
     }
 }
 
-/// `T1496` or `T1078.004`; anything else is no id of a technique.
+/// Parses a technique id such as `T1496` or `T1078.004`.
 fn technique(text: &str) -> Option<Technique> {
     let id = text.split_whitespace().next()?.trim_matches([':', ',']);
     let (main, sub) = id.split_once('.').unwrap_or((id, "000"));

@@ -1,9 +1,8 @@
-//! The conversation of a step: its first message, then each turn's calls as the model made them, each with its result.
+//! The conversation of a step: the first message, then each turn's calls as the model made them, with their results.
 //!
-//! It is built anew for every turn from what the journal holds. What the model said comes back from the memo that its
-//! answer left there, call ids and sealed parts included; results come from evidence. Calls without a memo (those that
-//! the plan carried, or that another analyst made) are told in the first message instead, for no provider takes calls
-//! that its model did not make.
+//! It is rebuilt for every turn from the journal. The model's words come from the memo of its answer, including call
+//! ids and sealed parts; results come from evidence. Calls without a memo (those of the plan or of another analyst)
+//! are described in the first message, because no provider accepts calls that its model did not make.
 
 use std::collections::BTreeMap;
 
@@ -15,23 +14,22 @@ use super::fence::Fence;
 use super::render;
 use nightshift_llm::chat::{CallPart, ChatMessage, Part, Role};
 
-/// What an answer leaves in the journal, to be shown to the model again.
+/// The part of an answer that the journal keeps for the model's next turn.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Memo {
-    /// Counted up when its form changes; another one is not read.
+    /// Version of the format; a memo of another version is ignored.
     version: u32,
-    /// What its question ended with, which changes from turn to turn: told again in its place, so that a conversation
-    /// only ever grows. Sealed reasoning is taken back by some providers only after what it came after.
+    /// Last part of the question, which changes from turn to turn. It is repeated in its place, so that a
+    /// conversation only grows. Some providers accept sealed reasoning only after the same preceding text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     news: String,
-    /// What the model said, in order.
     parts: Vec<Part>,
 }
 
 const VERSION: u32 = 1;
 
 impl Memo {
-    /// The memo of an answer to a question that ended with `news`, as the journal takes it.
+    /// Creates the memo of an answer to a question that ended with `news`, in the journal's form.
     pub(super) fn of(news: &str, parts: Vec<Part>) -> Option<Value> {
         serde_json::to_value(Self {
             version: VERSION,
@@ -58,24 +56,24 @@ impl Memo {
     }
 }
 
-/// A turn that the model made: what it said, and the calls that came of it.
+/// A turn of the model: its answer, and the calls that followed.
 pub(super) struct Exchange<'a> {
-    /// The turn.
     pub(super) turn: u32,
     memo: Memo,
     calls: Vec<&'a CallView>,
 }
 
-/// The calls of a step, parted.
+/// Calls of a step, separated by their origin.
 pub(super) struct Turns<'a> {
-    /// Those that are told in the first message.
+    /// Calls that the first message describes.
     pub(super) told: Vec<&'a CallView>,
-    /// Those that the model made itself.
+    /// Calls that the model made itself.
     pub(super) made: Vec<Exchange<'a>>,
 }
 
 impl<'a> Turns<'a> {
-    /// Parts the calls of this question's step. `native`: whether the model makes calls as such, and not in words.
+    /// Separates the calls of this question's step. `native` says whether the model makes tool calls, instead of
+    /// writing them as text.
     pub(super) fn of(question: &'a TurnQuestion, native: bool) -> Self {
         let mut by_turn: BTreeMap<u32, Vec<&CallView>> = BTreeMap::new();
         for view in &question.step.calls {
@@ -100,7 +98,7 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// Whether every call of the memo has its result, in a form that the model takes.
+/// Returns whether every call of the memo has its result, in a form that the model takes.
 fn fits(memo: &Memo, calls: &[&CallView], native: bool) -> bool {
     let made = memo.calls().len();
     if native && made > 0 {
@@ -111,17 +109,17 @@ fn fits(memo: &Memo, calls: &[&CallView], native: bool) -> bool {
 }
 
 impl Exchange<'_> {
-    /// What its question ended with; nothing where it was not kept.
+    /// Returns the last part of the turn's question, if it was kept.
     pub(super) fn news(&self) -> Option<&str> {
         Some(self.memo.news.as_str()).filter(|news| !news.is_empty())
     }
 
-    /// How many calls it made.
+    /// Returns the number of calls.
     pub(super) const fn many(&self) -> usize {
         self.calls.len()
     }
 
-    /// What the model said, and the results of its calls.
+    /// Returns the model's answer and the results of its calls.
     pub(super) fn messages(&self, fence: &Fence, most: u64, native: bool) -> [ChatMessage; 2] {
         let made = self.memo.calls();
         let parts = if native && !made.is_empty() {

@@ -1,4 +1,5 @@
-//! The decide question of adaptive cases: sees objective, alert, all actions so far; judges the last, chooses the next.
+//! The decide question of adaptive cases. It holds objective, alert and all actions so far; the answer judges the
+//! last action and chooses the next.
 
 use minijinja::context;
 use nightshift_engine::{Answer, DecideQuestion, Decision, Judgement, NoAnswer};
@@ -13,7 +14,6 @@ use super::wire::{self, SENTENCE, SUMMARY, line};
 use super::{ModelAnalyst, parse, schema};
 use nightshift_llm::chat::{Asked, ChatAnswer, Part};
 
-/// Asks for the next action.
 pub(super) async fn ask(
     analyst: &ModelAnalyst,
     question: &DecideQuestion,
@@ -53,8 +53,8 @@ pub(super) async fn ask(
         .await
 }
 
-/// The objective, then each action with its results and what it came to, in a block of its own: the next request shares
-/// all of them.
+/// Returns the objective, then each action with its results and outcome in a block of its own, so that the next
+/// request shares all of them.
 fn actions(frame: &Frame<'_>, question: &DecideQuestion, before: &[Part]) -> Vec<Part> {
     let objective = frame
         .fence

@@ -1,4 +1,4 @@
-//! What the requests of all cases with the same tools share: the system text and the tools, made once.
+//! The prompt parts that requests of all cases with the same tools share: the system text and the tools, made once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -11,19 +11,18 @@ use super::tools::Tools;
 use super::{Settings, compaction};
 use nightshift_llm::chat::Text;
 
-/// Most sets of tools whose prompts are kept: a profile has one, and another after a restart with other tools.
+/// Maximum number of tool sets whose prompts are cached. A profile has one, and another after a restart with other
+/// tools.
 const MOST: usize = 8;
 
-/// What the requests of all cases with the same tools share.
+/// Prompt parts that requests of all cases with the same tools share.
 #[derive(Debug)]
 pub(super) struct Desk {
-    /// The tools.
     pub(super) tools: Tools,
-    /// Tokens of the tools.
     pub(super) tools_tokens: u64,
-    /// The system text beside the tools, and its tokens.
+    /// System text beside the tools, and its tokens.
     pub(super) system: (Text, u64),
-    /// The same for models of whose requests some carry no tools: it says what each is for.
+    /// System text for models that get some requests without tools, and its tokens. It says what each tool is for.
     pub(super) whole_system: (Text, u64),
 }
 
@@ -62,25 +61,25 @@ impl Desk {
     }
 }
 
-/// The desks of one analyst.
+/// Cache of one analyst.
 #[derive(Debug, Default)]
 pub(super) struct Desks {
     made: Vec<Arc<Desk>>,
-    /// Those of open cases, and of the lists that desks were made of, by where the list is.
+    /// Entries of open cases and of the tool lists that entries were made of, by the address of the list.
     taken: HashMap<usize, Taken>,
 }
 
-/// The desk of a case.
+/// Entry of a case.
 #[derive(Debug)]
 struct Taken {
-    /// Keeps its address, and nothing else of it.
+    /// Keeps the list's address from being reused, but not its content.
     tools: Weak<[ToolSpec]>,
     desk: Arc<Desk>,
 }
 
 impl Desks {
-    /// The desk for these tools. Each case has a list of its own, mostly equal to all others: they are compared once for
-    /// a case, not for each of its questions.
+    /// Returns the entry for these tools. Each case has its own list, mostly equal to all others. The lists are
+    /// compared once per case, not for each question.
     pub(super) fn of(
         &mut self,
         settings: &Settings,
@@ -142,7 +141,7 @@ mod tests {
 
         let other = fewer(2);
         assert!(!Arc::ptr_eq(&first, &desks.of(&settings, &other).unwrap()));
-        // Each desk keeps the list that it was made of.
+        // Each entry keeps the list that it was made of.
         assert_eq!((desks.made.len(), desks.taken.len()), (2, 2));
     }
 }

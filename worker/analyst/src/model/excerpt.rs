@@ -1,7 +1,7 @@
-//! The part of a result that a model sees: as much as its window allows, with a mark that says how to see the rest.
+//! The part of a result that a model sees, within its context window, with a marker that says how to see the rest.
 //!
-//! The whole stays evidence. `evidence_read` looks further by a filter (rows and fields that hold a text) and an offset
-//! (characters of what the filter leaves).
+//! The complete result stays evidence. `evidence_read` shows more of it by a filter (rows and fields that hold a
+//! text) and an offset (characters of the filtered result).
 
 use std::borrow::Cow;
 
@@ -10,28 +10,28 @@ use serde_json::{Map, Value, json};
 
 use super::tokens::{head, tokens};
 
-/// Longest text of one field, in bytes (attacks.md, 10).
+/// Maximum size of one field, in bytes (attacks.md, 10).
 pub(super) const FIELD_BYTES: usize = 8 * 1024;
 
-/// How far back a cut looks for the end of a row, in bytes.
+/// Distance in bytes within which a cut looks back for the end of a row.
 const ROW_LOOK_BACK: usize = 512;
 
-/// Which part of a result is wanted.
+/// Requested part of a result.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Look<'a> {
-    /// Only rows and fields that hold this.
+    /// Text that shown rows and fields must hold.
     pub(super) filter: Option<&'a str>,
-    /// From this character on.
+    /// First character to show.
     pub(super) offset: usize,
 }
 
 impl<'a> Look<'a> {
-    /// Whether it is more than a first look.
+    /// Returns whether this is more than the first part.
     pub(super) const fn is_further(&self) -> bool {
         self.filter.is_some() || self.offset > 0
     }
 
-    /// What the arguments of `evidence_read` want.
+    /// Reads the arguments of `evidence_read`.
     pub(super) fn of(arguments: &'a Map<String, Value>) -> Self {
         let offset = arguments.get("offset").and_then(Value::as_u64);
         Self {
@@ -44,12 +44,12 @@ impl<'a> Look<'a> {
     }
 }
 
-/// A value as compact JSON, each text of it bounded.
+/// Formats a value as compact JSON with bounded texts.
 pub(super) fn compact(value: &Value) -> String {
     serde_json::to_string(bounded(value).as_ref()).unwrap_or_default()
 }
 
-/// The part of the evidence's answer that is wanted, within `most` tokens.
+/// Returns the requested part of the evidence's answer, within `most` tokens.
 pub(super) fn excerpt(evidence: &Evidence, look: Look<'_>, most: u64) -> String {
     let id = evidence.id;
     let text = match look.filter {
@@ -87,12 +87,13 @@ pub(super) fn excerpt(evidence: &Evidence, look: Look<'_>, most: u64) -> String 
     )
 }
 
-/// Tokens that the whole answer takes.
+/// Returns the tokens of the complete answer.
 pub(super) fn size(evidence: &Evidence) -> u64 {
     tokens(&whole(&evidence.body))
 }
 
-/// The whole answer as compact JSON, each text of it bounded. Most have no long text, and are that already.
+/// Returns the complete answer as compact JSON with bounded texts. Most answers have no long text and are returned as
+/// they are.
 fn whole(body: &JsonText) -> Cow<'_, str> {
     let text = body.as_str();
     let is_bounded = text.len() <= FIELD_BYTES
@@ -104,7 +105,7 @@ fn whole(body: &JsonText) -> Cow<'_, str> {
     }
 }
 
-/// The end of the last whole row before `end`, where one ends nearby.
+/// Returns the end of the last complete row before `end`, if one is close.
 fn row_end(text: &str, end: usize) -> usize {
     if end == text.len() {
         return end;
@@ -114,7 +115,7 @@ fn row_end(text: &str, end: usize) -> usize {
     tail.rfind("},").map_or(end, |at| from + at + 2)
 }
 
-/// The rows and fields that hold the text: a row of a list is shown whole, an object without its other fields.
+/// Returns the rows and fields that hold the text: a row of a list whole, an object without its other fields.
 fn holding(value: &Value, wanted: &str, is_row: bool) -> Option<Value> {
     match value {
         Value::Array(rows) => {
@@ -148,7 +149,7 @@ fn holding(value: &Value, wanted: &str, is_row: bool) -> Option<Value> {
     }
 }
 
-/// The value, or a copy whose texts are cut at [`FIELD_BYTES`].
+/// Returns the value, or a copy whose texts are cut at [`FIELD_BYTES`].
 fn bounded(value: &Value) -> Cow<'_, Value> {
     if fits(value) {
         return Cow::Borrowed(value);
@@ -185,7 +186,7 @@ fn shorten(value: &mut Value) {
     }
 }
 
-/// A text of a field, cut where it is too long.
+/// Returns the text of a field, cut where it is too long.
 pub(super) fn bounded_text(text: &str) -> Cow<'_, str> {
     if text.len() <= FIELD_BYTES {
         return Cow::Borrowed(text);

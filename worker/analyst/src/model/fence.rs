@@ -1,8 +1,8 @@
-//! Data blocks: where text from outside stands in a prompt, and what is broken up in it.
+//! Data blocks, which hold external text in a prompt, and the escaping of their content.
 //!
-//! A block opens and closes with the case's delimiter, which nobody outside can know. Inside, the delimiter, the tokens
-//! of chat templates, and tags that look like ours are broken by a visible `·`, which is taken out again of what a model
-//! copies. This keeps honest models from being misled; nothing that must hold against an attacker rests on it.
+//! A block opens and closes with the case's delimiter, which nobody outside can know. Inside, the delimiter, tokens
+//! of chat templates and tags that look like ours are broken by a visible `·`. Copies by a model are restored. This
+//! keeps honest models from being misled; no guarantee against an attacker depends on it.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -11,11 +11,11 @@ use nightshift_alert::text::strip_hidden;
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-/// What breaks a token up.
+/// Character that breaks a token.
 const BREAK: char = '·';
 
 /// Special tokens between bars (also DeepSeek's wide ones), Llama's brackets, tags of tool protocols and of our own
-/// blocks, and roles at the begin of a line, as it stands or as JSON writes it.
+/// blocks, and roles at the start of a line, plain or as JSON writes them.
 static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?i)<[|｜][^<>|｜\n]{0,48}[|｜]>",
@@ -28,19 +28,19 @@ static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Shortest delimiter that is broken up in data.
+/// Minimum length of a delimiter that is broken in data.
 const SHORTEST_KEY: usize = 4;
 
-/// A piece of a text of ours.
+/// Piece of a text that we composed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
-    /// Our own words, the ends of blocks included.
+    /// Our own words, including the ends of blocks.
     Ours(&'a str),
-    /// What stands in a data block.
+    /// Content of a data block.
     Data(&'a str),
 }
 
-/// The fence of one case.
+/// Delimiter and escaping of one case.
 #[derive(Debug, Clone)]
 pub(super) struct Fence {
     key: String,
@@ -48,7 +48,6 @@ pub(super) struct Fence {
 }
 
 impl Fence {
-    /// The fence with the delimiter of a case.
     pub(super) fn new(delimiter: &str) -> Self {
         let key: String = delimiter
             .chars()
@@ -61,12 +60,11 @@ impl Fence {
         }
     }
 
-    /// The case's key.
     pub(super) fn key(&self) -> &str {
         &self.key
     }
 
-    /// A data block. `name` is ours.
+    /// Returns a data block. `name` must be our own text.
     pub(super) fn block(&self, name: &str, data: &str) -> String {
         let key = &self.key;
         let data = self.clean(data);
@@ -74,12 +72,12 @@ impl Fence {
             format!("<data-{key} {name}>\n"),
             format!("\n</data-{key}>\n"),
         );
-        // Of its size from the begin: most of a prompt stands in blocks.
+        // Allocated at its final size, because most of a prompt is in blocks.
         [opens.as_str(), &data, &closes].concat()
     }
 
-    /// The pieces of a text that we put together, in order. A block that does not end, as where one was cut, is data to the
-    /// end of the text; so is everything where data could hold the delimiter.
+    /// Splits a text that we composed into its pieces, in order. A block without an end, for example a truncated one,
+    /// is data to the end of the text. The whole text is data where data could hold the delimiter.
     pub(super) fn pieces<'a>(&self, text: &'a str) -> Vec<Piece<'a>> {
         if self.key.len() < SHORTEST_KEY {
             return vec![Piece::Data(text)];
@@ -102,7 +100,7 @@ impl Fence {
         pieces
     }
 
-    /// Text from outside without hidden characters, its delimiters and tokens broken up.
+    /// Returns external text without hidden characters, with delimiters and tokens broken.
     pub(super) fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let visible = strip_hidden(text).0;
         let tokens = match &visible {
@@ -116,10 +114,10 @@ impl Fence {
     }
 }
 
-/// What may stand around a part of a text that a model copied, so that the part was broken up as it is.
+/// Contexts of a copied part of a text in which the part would have been broken.
 const AROUND: ([&str; 4], [&str; 4]) = (["", "\n", "<", "["], ["", ">", ":", "]"]);
 
-/// What a model copied from a block, as it stands in the data: without `·`, where all of them are breaks of ours.
+/// Restores a text that a model copied from a block: removes `·` where all of them are our breaks.
 pub(super) fn mended(text: &str) -> Cow<'_, str> {
     if !text.contains(BREAK) {
         return Cow::Borrowed(text);
@@ -140,7 +138,7 @@ pub(super) fn mended(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same of all texts in a value.
+/// Restores all texts in a value.
 pub(super) fn mend(value: &mut Value) {
     match value {
         Value::String(text) => {

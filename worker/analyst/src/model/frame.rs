@@ -1,7 +1,9 @@
-//! The frame of a request: what all requests of a case share, in one order, so that a provider keeps their prefix.
+//! The frame of a request: the parts that all requests of a case share, in one order, so that a provider can cache
+//! their prefix.
 //!
-//! System (role, policies, environment, tools) and the tool array are the same for all cases of a profile; then come the
-//! case's key, the alert's typed facts, the raw finding where the question sees it, and last what is the question's own.
+//! System text (role, policies, environment, tools) and tool array are the same for all cases of a profile. The
+//! case's key, the alert's typed facts and, for some questions, the raw finding follow. The question's own parts come
+//! last.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,35 +24,31 @@ use super::schema::Shape;
 use super::{ModelAnalyst, Settings, compaction};
 use nightshift_llm::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role, Text};
 
-/// Most tokens of one result (with at most 15 % of the window).
+/// Maximum number of tokens of one result (also limited to 15 % of the window).
 const MOST_RESULT: u64 = 25_000;
 
-/// Fewest tokens that a prompt may have, whatever the caps leave.
+/// Minimum size of a prompt in tokens, whatever the caps leave.
 const LEAST_PROMPT: u64 = 8_000;
 
-/// What a question is about, beside its own parts.
+/// Subject of a question, besides its own parts.
 pub(super) struct About<'a> {
     pub(super) setting: &'a Setting,
     pub(super) alert: &'a Arc<Alert>,
-    /// Earlier cases. Only a plan sees them, and what it says of them goes on.
+    /// Earlier cases. Only a plan sees them; later questions see what the plan says about them.
     pub(super) past: Option<&'a Arc<Evidence>>,
     pub(super) steps: &'a [StepView],
-    /// The step of a turn, with its calls.
     pub(super) step: Option<&'a StepView>,
     pub(super) tools: &'a Arc<[ToolSpec]>,
 }
 
-/// The frame of one question.
 pub(super) struct Frame<'a> {
-    /// What requests share.
     pub(super) desk: Arc<Desk>,
-    /// The case's fence.
     pub(super) fence: Fence,
     /// Whether the model takes tools.
     pub(super) native: bool,
-    /// Most tokens of one result.
+    /// Maximum tokens of one result.
     pub(super) most_result: u64,
-    /// Most tokens of a prompt.
+    /// Maximum tokens of a prompt.
     most_prompt: u64,
     settings: &'a Settings,
     model: &'a dyn ChatModel,
@@ -102,7 +100,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// A prompt of the profile.
+    /// Renders a prompt of the profile.
     pub(super) fn prompt(
         &self,
         prompt: Prompt,
@@ -114,8 +112,7 @@ impl<'a> Frame<'a> {
             .map_err(unavailable)
     }
 
-    /// The begin of every first message: the case's key and the alert's facts; then, where the question sees it, the
-    /// finding as it was sent.
+    /// Returns the start of every first message: the case's key, the alert's facts and, if wanted, the raw finding.
     pub(super) fn opening(&self, with_raw: bool) -> Vec<Part> {
         let most = self.most_result;
         let blocks = match self.asked {
@@ -130,13 +127,13 @@ impl<'a> Frame<'a> {
         parts
     }
 
-    /// Tokens that are left for results after what stands in these parts and the frame itself.
+    /// Returns the tokens that are left for results after these parts and the frame itself.
     pub(super) fn room(&self, parts: &[Part]) -> u64 {
         let used = self.fixed() + compaction::message(parts);
         self.most_prompt.saturating_sub(used).max(1_000)
     }
 
-    /// Tokens of the frame itself.
+    /// Returns the tokens of the frame itself.
     fn fixed(&self) -> u64 {
         let tools = if self.native {
             self.desk.tools_tokens
@@ -146,7 +143,6 @@ impl<'a> Frame<'a> {
         self.system().1 + tools
     }
 
-    /// The system text, and its tokens.
     fn system(&self) -> &(Text, u64) {
         match self.model.traits().tools_always {
             true => &self.desk.system,
@@ -154,7 +150,6 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The request with these messages.
     pub(super) fn request(
         &self,
         messages: Vec<ChatMessage>,
@@ -179,7 +174,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Asks; what the request has too much is left out of old results first.
+    /// Asks the question. When the request is too long, old results are shortened first.
     pub(super) async fn ask<T>(
         &self,
         mut request: ChatRequest,
@@ -198,7 +193,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// A text that may be worth keeping at the provider.
+/// Returns a text part that the provider may cache.
 pub(super) fn kept(text: impl Into<Text>, keep: bool) -> Part {
     Part::Text {
         text: text.into(),
@@ -206,7 +201,7 @@ pub(super) fn kept(text: impl Into<Text>, keep: bool) -> Part {
     }
 }
 
-/// A message of ours.
+/// Returns a message of ours.
 pub(super) fn user(parts: Vec<Part>) -> ChatMessage {
     ChatMessage {
         role: Role::User,
@@ -214,8 +209,8 @@ pub(super) fn user(parts: Vec<Part>) -> ChatMessage {
     }
 }
 
-/// The number with all but its two highest bits at zero: what is cut by it is cut alike in most turns of a step, though each
-/// leaves a little less, and the provider keeps what it knows of them.
+/// Rounds down to the two highest bits. Results are then cut alike in most turns of a step, though each turn leaves a
+/// little less, and the provider's cache stays valid.
 fn coarse(tokens: u64) -> u64 {
     let lower = tokens.checked_ilog2().unwrap_or(0).saturating_sub(1);
     tokens >> lower << lower

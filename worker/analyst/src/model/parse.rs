@@ -1,8 +1,8 @@
-//! From what a model wrote to a value of the wanted shape.
+//! Parses a model's text to a value of the wanted shape.
 //!
-//! The whole text, a fenced block, or an object inside prose is read; trailing commas, objects that came as strings,
-//! missing lists and surplus fields are forgiven. Then the schema decides. Nothing is invented: what does not fit goes
-//! back to the model in the validator's words.
+//! The parser accepts the whole text, a fenced block, or an object inside prose. It forgives trailing commas, objects
+//! written as strings, missing lists and surplus fields. Then the schema decides. Nothing is invented: what does not
+//! fit goes back to the model with the validator's message.
 
 use std::borrow::Cow;
 
@@ -13,17 +13,17 @@ use super::fence;
 use super::schema::Shape;
 use nightshift_llm::chat::ChatAnswer;
 
-/// Longest answer that is read, in bytes; a longer one is no answer to any of the questions.
+/// Maximum size of an answer in bytes; no question needs a longer one.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Most objects inside prose that are tried.
+/// Maximum number of objects inside prose that are tried.
 const MOST_CANDIDATES: usize = 8;
 
-/// Reads an answer of this shape.
+/// Parses an answer of this shape.
 ///
 /// # Errors
 ///
-/// What is wrong with it, each with its place, for the model to mend.
+/// Returns the problems, each with its place, for the model to repair.
 pub(super) fn read<T: DeserializeOwned>(
     answer: &ChatAnswer,
     shape: &Shape,
@@ -61,14 +61,14 @@ fn accept<T: DeserializeOwned>(mut value: Value, shape: &Shape) -> Result<T, Vec
     serde_json::from_value(value).map_err(|error| vec![format!("the answer: {error}")])
 }
 
-/// The objects that the text may mean, the likeliest first.
+/// Returns the objects that the text may mean, the likeliest first.
 fn candidates(text: &str) -> Vec<Value> {
     let text = without_thoughts(text).trim();
     if let Some(whole) = object(text) {
         return vec![whole];
     }
     let mut found: Vec<Value> = fenced(text).filter_map(object).collect();
-    // What is said last counts first.
+    // The last object comes first.
     found.reverse();
     let mut inside: Vec<&str> = embedded(text);
     inside.sort_by_key(|part| std::cmp::Reverse(part.len()));
@@ -77,7 +77,7 @@ fn candidates(text: &str) -> Vec<Value> {
     found
 }
 
-/// The text after the thoughts that some models begin with.
+/// Returns the text after the thoughts that some models begin with.
 fn without_thoughts(text: &str) -> &str {
     let trimmed = text.trim_start();
     if !trimmed.starts_with("<think") {
@@ -104,7 +104,7 @@ fn object(text: &str) -> Option<Value> {
     }
 }
 
-/// The insides of Markdown's fenced blocks.
+/// Returns the contents of Markdown's fenced blocks.
 fn fenced(text: &str) -> impl Iterator<Item = &str> {
     text.split("```")
         .skip(1)
@@ -116,7 +116,7 @@ fn fenced(text: &str) -> impl Iterator<Item = &str> {
         })
 }
 
-/// The outermost objects of a text, braces inside strings not counted.
+/// Returns the outermost objects of a text, ignoring braces inside strings.
 fn embedded(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut depth, mut start) = (0usize, 0usize);
@@ -154,7 +154,7 @@ fn embedded(text: &str) -> Vec<&str> {
     found
 }
 
-/// The text without commas before a closing bracket, those inside strings not counted.
+/// Removes commas before a closing bracket, except inside strings.
 fn without_trailing_commas(text: &str) -> Cow<'_, str> {
     if !text.contains(',') {
         return Cow::Borrowed(text);
@@ -191,8 +191,8 @@ fn without_trailing_commas(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Brings a value nearer to its schema where only its form is off: strings that hold JSON, words in another case,
-/// fields that are missing and may be empty, fields that nobody asked for, arguments as an object.
+/// Fixes the form of a value by its schema: strings that hold JSON, words in another case, missing fields that may be
+/// empty, surplus fields, and arguments written as an object.
 fn fit(value: &mut Value, schema: &Value) {
     if let Some(inner) = not_null(schema) {
         if !value.is_null() {
@@ -220,7 +220,7 @@ fn fit(value: &mut Value, schema: &Value) {
     }
 }
 
-/// The other branch of a schema that also takes null.
+/// Returns the other branch of a schema that also takes null.
 fn not_null(schema: &Value) -> Option<&Value> {
     let branches = schema.get("anyOf")?.as_array()?;
     branches.iter().find(|branch| !is_type(branch, "null"))
@@ -269,7 +269,7 @@ fn fit_object(map: &mut Map<String, Value>, schema: &Value) {
     }
 }
 
-/// `True Positive` for `true_positive`.
+/// Turns `True Positive` into `true_positive`.
 fn fit_word(text: &mut String, schema: &Value) {
     let Some(Value::Array(words)) = schema.get("enum") else {
         return;
@@ -283,7 +283,7 @@ fn fit_word(text: &mut String, schema: &Value) {
     }
 }
 
-/// `{"ip": "x"}` as `[{"name": "ip", "value": "x"}]`; what is null was left out.
+/// Converts `{"ip": "x"}` to `[{"name": "ip", "value": "x"}]`; null values are omitted.
 fn pairs(map: Map<String, Value>) -> Value {
     map.into_iter()
         .filter(|(_, value)| !value.is_null())

@@ -1,4 +1,4 @@
-//! The plan question: sees alert, earlier cases (`E1`), tools as text, the playbook's hint and the limits.
+//! The plan question. It holds the alert, earlier cases (`E1`), tools as text, the playbook's hint and the limits.
 
 use minijinja::context;
 use nightshift_engine::{Answer, Mode, NoAnswer, PlanAnswer, PlanQuestion, Strategy};
@@ -13,7 +13,6 @@ use super::wire::{self, MOST_ENTRIES, SENTENCE, line};
 use super::{ModelAnalyst, parse, render, schema};
 use nightshift_llm::chat::{Asked, ChatAnswer, Part};
 
-/// Asks for the plan.
 pub(super) async fn ask(
     analyst: &ModelAnalyst,
     question: &PlanQuestion,
@@ -65,7 +64,7 @@ fn strategy(strategy: Strategy) -> &'static str {
     }
 }
 
-/// What the playbook would do, a step on a line.
+/// Returns the playbook's steps, one per line.
 fn hint(analyst: &ModelAnalyst, question: &PlanQuestion, names: &ToolNames) -> Option<String> {
     let plan = analyst.playbooks.as_ref()?.hint(question)?;
     let steps = plan.steps.iter().map(|step| {

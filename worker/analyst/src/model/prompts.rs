@@ -1,8 +1,8 @@
 //! The prompts: Markdown files, compiled in, each of which a profile may replace by a file of a directory.
 //!
-//! They are templates (minijinja, strict: an unknown name is an error and never an empty text), compiled once. Every
-//! template is rendered once with made-up values when it is loaded, so that a wrong one stops the start and not a case.
-//! Text from outside is never part of a template; it reaches prompts in data blocks only.
+//! They are minijinja templates, compiled once and strict: an unknown name is an error, not an empty text. Every
+//! template is rendered with sample values when it is loaded, so that a wrong one stops the start and not a case.
+//! External text is never part of a template; it reaches prompts only in data blocks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,12 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
-/// Steps that one template may take.
+/// Maximum number of steps of one template.
 const FUEL: u64 = 200_000;
 
-/// Largest prompt file in bytes.
+/// Maximum size of a prompt file in bytes.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 
-/// A prompt file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Prompt {
     Role,
@@ -35,7 +34,7 @@ pub(super) enum Prompt {
     Shorter,
 }
 
-/// All files: which, name, text that is compiled in.
+/// All files: id, name, and compiled-in text.
 const SHIPPED: [(Prompt, &str, &str); 12] = [
     (
         Prompt::Role,
@@ -107,7 +106,7 @@ impl Prompt {
             .map_or("", |(_, file, _)| file)
     }
 
-    /// Values as a case gives them: the names that the file may use.
+    /// Returns sample values, with the names that the file may use.
     fn sample(self) -> Value {
         let left = "12 model calls";
         match self {
@@ -131,7 +130,6 @@ impl Prompt {
     }
 }
 
-/// The prompts of a profile.
 pub struct Prompts {
     environment: Environment<'static>,
     hash: String,
@@ -143,42 +141,33 @@ impl std::fmt::Debug for Prompts {
     }
 }
 
-/// Why the prompts of a directory cannot be used.
+/// Reason why the prompts of a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
     /// The directory or a file in it cannot be read.
     #[error("cannot read prompts from {}", path.display())]
     Unreadable {
-        /// Which one.
         path: PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// A file is too large for a prompt.
     #[error("{} is larger than 256 KiB and can be no prompt", path.display())]
-    TooLarge {
-        /// Which one.
-        path: PathBuf,
-    },
-    /// A Markdown file whose name is none of a prompt's, so that it would change nothing.
+    TooLarge { path: PathBuf },
+    /// A Markdown file's name is not that of a prompt, so the file would change nothing.
     #[error("{} is no prompt: the names are {known}; is {nearest} meant?", path.display())]
     Unknown {
-        /// Which one.
         path: PathBuf,
-        /// The names that there are.
+        /// Names of all prompts.
         known: String,
-        /// The one that is spelled most like it.
+        /// Name with the most similar spelling.
         nearest: &'static str,
     },
-    /// A template is wrong.
     #[error("{file}:{line}: {problem}")]
     Wrong {
-        /// The file.
         file: String,
-        /// The line, counted from 1.
+        /// Line, counted from 1.
         line: usize,
-        /// What is wrong, and which names may be used.
+        /// The problem, and the names that may be used.
         problem: String,
     },
 }
@@ -195,17 +184,17 @@ static COMPILED_IN: LazyLock<Arc<Prompts>> = LazyLock::new(|| {
 });
 
 impl Prompts {
-    /// The prompts that are compiled in. The tests of this crate hold that all of them are right.
+    /// Returns the compiled-in prompts. The tests of this crate check that all of them are valid.
     #[must_use]
     pub fn shipped() -> Arc<Self> {
         Arc::clone(&COMPILED_IN)
     }
 
-    /// The prompts that are compiled in, with those of a directory in their place.
+    /// Loads the compiled-in prompts, replaced by those of a directory.
     ///
     /// # Errors
     ///
-    /// When the directory cannot be read, or a file in it is no prompt or a wrong one.
+    /// Returns an error when the directory cannot be read, or a file in it is not a valid prompt.
     pub fn load(dir: Option<&Path>) -> Result<Arc<Self>, PromptError> {
         let Some(dir) = dir else {
             return Ok(Self::shipped());
@@ -221,7 +210,7 @@ impl Prompts {
         Ok(Arc::new(Self::compile(&sources)?))
     }
 
-    /// Hash over the text of all files.
+    /// Returns the hash of the text of all files.
     #[must_use]
     pub fn hash(&self) -> &str {
         &self.hash
@@ -252,12 +241,12 @@ impl Prompts {
         })
     }
 
-    /// The prompt with these values.
+    /// Renders the prompt with these values.
     ///
     /// # Errors
     ///
-    /// When the template cannot be rendered with them, in words: a replaced file may do with values of a case what it
-    /// did not do with made-up ones.
+    /// Returns a description of the error when the template cannot be rendered. A replaced file may fail with values
+    /// of a case though it accepted the sample values.
     pub(super) fn render(&self, prompt: Prompt, values: Value) -> Result<String, String> {
         self.environment
             .get_template(prompt.file())
@@ -267,7 +256,7 @@ impl Prompts {
     }
 }
 
-/// As usual, but that the line end after a block tag goes.
+/// Returns the default syntax, but removes the line end after a block tag.
 fn syntax() -> SyntaxConfig {
     let mut syntax = SyntaxConfig::builder();
     syntax.trim_blocks(true);
@@ -301,7 +290,7 @@ fn wrong(file: &str, prompt: Prompt, error: &minijinja::Error) -> PromptError {
     }
 }
 
-/// The Markdown files of a directory, but for a README.
+/// Returns the Markdown files of a directory, except a README.
 fn markdown_files(dir: &Path) -> Result<Vec<PathBuf>, PromptError> {
     let unreadable = |source| PromptError::Unreadable {
         path: dir.to_owned(),

@@ -1,11 +1,12 @@
-//! Pseudonyms: account ids, principals, hosts and internal addresses become tokens before the model sees them, and are
-//! put back in its answer, arguments and quotes included. The engine never sees a token, the model never a value.
+//! Pseudonyms: account ids, principals, hosts and internal addresses become tokens before the model sees them, and
+//! are restored in its answer, including arguments and quotes. The engine never sees a token, and the model never
+//! sees a value.
 //!
-//! A token is a keyed hash of its value, so that all requests of a case have the same one and no table is kept: the
-//! values of a request are found again when it is built. Sealed parts of a provider go back as they came.
+//! A token is a keyed hash of its value, so that all requests of a case have the same one and no table is stored. The
+//! values are collected again for each request. Sealed parts of a provider go back unchanged.
 //!
-//! Whoever writes an alert chooses names in it, so names from data change data alone, never our own words; and where
-//! they cannot all be hidden, the question is not asked.
+//! The author of an alert chooses names in it, so names from data are replaced only in data, never in our own words.
+//! When they cannot all be hidden, the question is not asked.
 
 mod keys;
 mod names;
@@ -28,34 +29,34 @@ use nightshift_llm::chat::{Arguments, ChatAnswer, ChatRequest, Part, Role};
 use shapes::Shapes;
 use values::Kind;
 
-/// Hex digits of a token.
+/// Number of hex digits of a token.
 const DIGITS: usize = 12;
 
-/// Tokens as a model may write them. What stands around one does not matter: it may have been cut out between underscores,
-/// which are no part of a word here but are to `\b`, and only a token that was given is replaced.
+/// Tokens as a model may write them. A token may stand between underscores, which are word characters for `\b` but
+/// not here. Only tokens that were given out are replaced.
 static TOKENS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?:account|principal|host|address|name)-[0-9a-f]{12}").ok());
 
-/// What is hidden in the requests of one question.
+/// Values that are hidden in the requests of one question.
 pub(super) struct Mask {
     key: String,
     fence: Fence,
     shapes: Shapes,
-    /// The names that the operator gave, hidden in our own words too.
+    /// Names that the operator gave; they are hidden in our own words too.
     own: Names,
-    /// These and the values of the case.
+    /// Names of the operator and values of the case.
     all: Names,
     tokens: &'static Regex,
-    /// Values by their tokens, as far as they were hidden.
+    /// Hidden values by their tokens.
     hidden: Mutex<BTreeMap<String, String>>,
 }
 
 impl Mask {
-    /// What is to be hidden in this question.
+    /// Collects the values to hide in this question.
     ///
     /// # Errors
     ///
-    /// When not all of it could be hidden, in words: then the question must not be asked.
+    /// Describes why not everything could be hidden. The question must not be asked then.
     pub(super) fn new(settings: &PseudonymSettings, about: &About<'_>) -> Result<Self, String> {
         let own = values::own(settings);
         let all = values::of(&own, about)?;
@@ -71,7 +72,6 @@ impl Mask {
         })
     }
 
-    /// The request with tokens.
     pub(super) fn request(&self, request: &ChatRequest) -> ChatRequest {
         let mut request = request.clone();
         if let Cow::Owned(system) = self.hide(&self.own, &request.system, false) {
@@ -102,11 +102,10 @@ impl Mask {
         request
     }
 
-    /// The answer with the values put back.
     pub(super) fn answer(&self, mut answer: ChatAnswer) -> ChatAnswer {
         for part in &mut answer.parts {
             match part {
-                // The text is JSON, or is read as such.
+                // The text is JSON, or is parsed as such.
                 Part::Text { text, .. } | Part::Result { text, .. } => {
                     *text = self.show(text, true).into_owned().into();
                 }
@@ -125,7 +124,7 @@ impl Mask {
         answer
     }
 
-    /// A text of ours: names from data are hidden in its data blocks alone.
+    /// Hides values in a text of ours. Names from data are hidden only in its data blocks.
     fn hide_blocks(&self, text: &str) -> String {
         let pieces = self.fence.pieces(text);
         let hidden = pieces.into_iter().map(|piece| match piece {
@@ -135,13 +134,13 @@ impl Mask {
         hidden.collect()
     }
 
-    /// A text that is data.
+    /// Hides values in a text of data.
     fn hide_data<'a>(&self, text: &'a str, is_json: bool) -> Cow<'a, str> {
         self.hide(&self.all, text, is_json)
     }
 
-    /// Text with tokens instead of these names and whatever has the shape of a value, both as JSON writes them where the text
-    /// is JSON.
+    /// Replaces these names, and everything with the shape of a value, by tokens. If the text is JSON, both are found
+    /// in JSON's spelling.
     fn hide<'a>(&self, names: &Names, text: &'a str, is_json: bool) -> Cow<'a, str> {
         let mut name = names.next(text, 0);
         let mut shape = self.shapes.next(text, 0);
@@ -166,9 +165,9 @@ impl Mask {
         Cow::Owned(out)
     }
 
-    /// The token of a value, which is remembered.
+    /// Returns the token of a value and remembers it.
     fn token(&self, kind: Kind, text: &str, is_json: bool) -> String {
-        // The same value with and without escapes has the same token.
+        // The same value with and without escapes gets the same token.
         let value = if is_json {
             unescaped(text)
         } else {
@@ -185,7 +184,7 @@ impl Mask {
         token
     }
 
-    /// Text with the values put back, escaped where the text is JSON.
+    /// Restores the values in a text, escaped if the text is JSON.
     fn show<'a>(&self, text: &'a str, is_json: bool) -> Cow<'a, str> {
         let hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
         self.tokens.replace_all(text, |found: &Captures<'_>| {
@@ -207,8 +206,8 @@ impl Mask {
     }
 }
 
-/// What tokens are made with. The delimiter stands in the prompt: whoever has it could try which value gives a token, so it
-/// is only for cases that were opened before there was a key.
+/// Returns the key of the tokens. The delimiter is part of the prompt, so its reader could try which value gives a
+/// token. It is used only for cases that were opened before there was a key.
 fn key<'a>(about: &About<'a>) -> &'a str {
     let setting = about.setting;
     if setting.pseudonym_key.is_empty() {
@@ -218,7 +217,7 @@ fn key<'a>(about: &About<'a>) -> &'a str {
     }
 }
 
-/// Which of two comes first in a text, the longer one where both begin at one place.
+/// Returns the first of two matches, or the longer one when both begin at one place.
 fn first(name: Option<Found>, shape: Option<Found>) -> Option<Found> {
     match (name, shape) {
         (Some(name), Some(shape)) => {
@@ -238,12 +237,12 @@ fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
     }
 }
 
-/// What a text means that stands in a JSON string; a text that cannot is taken as it is.
+/// Decodes text from inside a JSON string. A text that cannot be decoded is returned as it is.
 fn unescaped(text: &str) -> String {
     serde_json::from_str(&format!("\"{text}\"")).unwrap_or_else(|_| text.to_owned())
 }
 
-/// The inside of the value as a JSON string.
+/// Encodes the value as the inside of a JSON string.
 fn escaped(value: &str) -> String {
     let quoted = Value::from(value).to_string();
     quoted
@@ -253,13 +252,13 @@ fn escaped(value: &str) -> String {
         .to_owned()
 }
 
-/// Whether what stands there is no part of a longer word or number.
+/// Returns whether this range is not part of a longer word or number.
 fn is_word(text: &str, start: usize, end: usize) -> bool {
     let after = text.get(end..).and_then(|tail| tail.chars().next());
     begins_word(text, start) && !after.is_some_and(char::is_alphanumeric)
 }
 
-/// Whether no word goes on here. The letter of an escape (`\n`) is none in the text that it stands for.
+/// Returns whether no word continues here. The letter of an escape (`\n`) is not part of a word.
 fn begins_word(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     match before.chars().next_back() {
@@ -268,7 +267,7 @@ fn begins_word(text: &str, at: usize) -> bool {
     }
 }
 
-/// Whether what stands here is the letter of an escape.
+/// Returns whether the preceding letter belongs to an escape.
 fn ends_escape(text: &str, at: usize) -> bool {
     let (before, letter) = text.split_at_checked(at).unwrap_or_default();
     let backslashes = before.len() - before.trim_end_matches('\\').len();

@@ -1,5 +1,5 @@
-//! The reflect question: sees objective, alert facts, all steps (id, description, status, outcome), the results since the
-//! last reflection, earlier insights, tools and limits. No conversation, and no raw finding.
+//! The reflect question. It holds objective, alert facts, all steps (id, description, status, outcome), the results
+//! since the last reflection, earlier insights, tools and limits. It holds no conversation and no raw finding.
 
 use minijinja::context;
 use nightshift_engine::{Answer, NoAnswer, PlanUpdate, ReflectQuestion, Reflection, StepId};
@@ -14,7 +14,6 @@ use super::wire::{self, MOST_ENTRIES, SENTENCE, line, lines};
 use super::{ModelAnalyst, parse, schema};
 use nightshift_llm::chat::{Asked, ChatAnswer, Part};
 
-/// Asks whether the plan still fits.
 pub(super) async fn ask(
     analyst: &ModelAnalyst,
     question: &ReflectQuestion,
@@ -62,7 +61,7 @@ fn plan(question: &ReflectQuestion) -> String {
     render::lines(std::iter::once(objective).chain(steps))
 }
 
-/// What the steps of the last wave came to, with the calls that the question shows.
+/// Returns the outcomes of the last wave's steps, with the calls that the question shows.
 fn results(frame: &Frame<'_>, question: &ReflectQuestion, before: &[Part]) -> String {
     let calls = question.steps.iter().flat_map(|view| &view.calls);
     let mut results = Results::within(calls, frame.most_result, frame.room(before));
@@ -84,7 +83,7 @@ fn results(frame: &Frame<'_>, question: &ReflectQuestion, before: &[Part]) -> St
     lines.join("\n")
 }
 
-/// Earlier insights, and what became of earlier updates.
+/// Returns earlier insights, and the results of earlier updates.
 fn learned(question: &ReflectQuestion) -> String {
     let insights = question
         .insights

@@ -1,7 +1,7 @@
-//! The blocks that prompts are made of: the alert's facts, its raw finding, the plan, results of calls.
+//! The blocks of prompts: the alert's facts, its raw finding, the plan, and results of calls.
 //!
-//! All JSON is built by serde, and every text from outside, a model's own sentences too, stands inside a data block. The
-//! same case gives the same bytes, so that its requests share their prefix.
+//! All JSON is built by serde. All external text, including a model's own sentences, is inside a data block. The same
+//! case gives the same bytes, so that its requests share their prefix.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -17,8 +17,8 @@ use super::fence::Fence;
 use super::tokens::shares;
 use super::tools::ToolNames;
 
-/// Fields of raw findings (lower case) that say nothing about the event: links, advice of the vendor, its own names for
-/// the finding. `evidence_read` shows them.
+/// Fields of raw findings (lower case) that say nothing about the event: links, advice of the vendor, the vendor's
+/// own names for the finding. `evidence_read` shows them.
 const LEFT_OUT: &[&str] = &[
     "nextsteps",
     "externaluri",
@@ -38,10 +38,10 @@ const LEFT_OUT: &[&str] = &[
     "productfields",
 ];
 
-/// Texts this long, in bytes, are shown once.
+/// Size in bytes from which a text is shown only once.
 const LONG: usize = 40;
 
-/// The alert in typed fields. Its keys and values are those of `E0`, so that quotes of it hold.
+/// The alert in typed fields. Its keys and values are those of `E0`, so that quotes from it resolve.
 #[derive(Serialize)]
 struct Facts<'a> {
     #[serde(rename = "type")]
@@ -76,7 +76,7 @@ struct Facts<'a> {
     warnings: Vec<String>,
 }
 
-/// The typed facts of an alert, each told once.
+/// Returns the typed facts of an alert, each once.
 pub(super) fn facts(alert: &Alert) -> String {
     let mut indicators: BTreeMap<_, BTreeMap<_, Vec<&str>>> = BTreeMap::new();
     for role in [Role::Actor, Role::Target, Role::Remote, Role::Related] {
@@ -120,7 +120,7 @@ pub(super) fn facts(alert: &Alert) -> String {
     compact(&value)
 }
 
-/// The details by their kinds, each value once; what is an indicator already is left out.
+/// Returns the details by kind, each value once, without values that are indicators.
 fn details(alert: &Alert) -> BTreeMap<&'static str, Vec<&str>> {
     let mut by_kind: BTreeMap<_, Vec<&str>> = BTreeMap::new();
     let is_indicator = |value: &str| alert.indicators.iter().any(|one| one.value == value);
@@ -155,7 +155,8 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// The finding as it was sent, without what says nothing about the event and without long texts that stand above.
+/// Returns the finding as it was sent, without fields that say nothing about the event and without long texts that
+/// are shown above.
 pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
     let sent = alert.raw.value();
     let brief = Shown::new(facts).brief(&sent);
@@ -182,7 +183,7 @@ pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
     format!("{shown}\n[cut: more with evidence_read {{\"id\": \"E0\", \"filter\": …}}]")
 }
 
-/// What is left of a value, borrowed from the alert.
+/// The shown part of a value, borrowed from the alert.
 enum Brief<'a> {
     Text(Cow<'a, str>),
     Scalar(&'a Value),
@@ -207,18 +208,18 @@ struct Described<'a> {
     raw: Option<Brief<'a>>,
 }
 
-/// What a prompt shows already.
+/// Texts that a prompt already shows.
 struct Shown<'a> {
     facts: &'a str,
-    /// Which runs of four bytes occur in the facts, by a hash of them: most texts are told apart by it at once.
+    /// Hashes of the four-byte runs in the facts. They rule out most texts at once.
     runs: Vec<bool>,
     seen: HashSet<&'a str>,
 }
 
-/// As many hashes as a run of four bytes may have.
+/// Number of possible hashes of a four-byte run.
 const RUNS: usize = 1 << HASH_BITS;
 const HASH_BITS: u32 = 13;
-/// Runs of a text that are looked at.
+/// Maximum number of runs of a text that are checked.
 const LOOKED_AT: usize = 24;
 
 impl<'a> Shown<'a> {
@@ -271,7 +272,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Of a run of four bytes, multiplicative.
+/// Hashes a four-byte run by multiplication.
 fn hash(run: &[u8]) -> usize {
     let word = run
         .iter()
@@ -292,13 +293,13 @@ fn holds(value: &Value, wanted: &memmem::Finder<'_>) -> bool {
     }
 }
 
-/// Values on a line each.
+/// Writes values, one per line.
 pub(super) fn lines(values: impl IntoIterator<Item = Value>) -> String {
     let lines: Vec<String> = values.into_iter().map(|value| compact(&value)).collect();
     lines.join("\n")
 }
 
-/// A step as plans show it: what it is, and where it stands.
+/// Returns a step as plans show it, with its status.
 pub(super) fn step(step: &Step, status: &str) -> Map<String, Value> {
     let mut map = Map::new();
     map.insert("id".to_owned(), json!(step.id));
@@ -310,7 +311,7 @@ pub(super) fn step(step: &Step, status: &str) -> Map<String, Value> {
     map
 }
 
-/// Several calls with their results; together they take at most `budget` tokens, each at most `most`.
+/// Several calls with their results, limited to `budget` tokens together and `most` tokens each.
 pub(super) struct Results {
     most: u64,
     seen: BTreeSet<EvidenceId>,
@@ -334,7 +335,7 @@ impl Results {
         }
     }
 
-    /// A call and its result, on a line each. The same evidence is shown once.
+    /// Returns a call and its result, one per line. The same evidence is shown once.
     pub(super) fn of(&mut self, view: &CallView, names: &ToolNames) -> String {
         let mut head = Map::new();
         head.insert("tool".to_owned(), json!(names.model(&view.call.tool)));
@@ -365,7 +366,7 @@ impl Results {
     }
 }
 
-/// The part of its evidence that a call wants to see.
+/// Returns the part of the evidence that a call requests.
 fn look(view: &CallView) -> Look<'_> {
     if view.call.tool == evidence_read::NAME {
         Look::of(&view.call.arguments)
@@ -374,7 +375,7 @@ fn look(view: &CallView) -> Look<'_> {
     }
 }
 
-/// What one call came to, for the conversation that made it; and whether it failed.
+/// Returns the result of one call, for the conversation that made it, and whether the call failed.
 pub(super) fn result(view: &CallView, fence: &Fence, most: u64) -> (String, bool) {
     if let Some(refused) = &view.refused {
         return (fence.block("refused", &refused.to_string()), true);
@@ -394,7 +395,7 @@ pub(super) fn result(view: &CallView, fence: &Fence, most: u64) -> (String, bool
     (block, false)
 }
 
-/// What the caps leave, in words.
+/// Describes what the caps leave.
 pub(super) fn left(left: &Left) -> String {
     format!(
         "{} model calls, {} tokens, {:.2} USD, {} steps",

@@ -1,21 +1,17 @@
-//! The one turn in which a model may mend its answer: it is shown what it said and what is wrong with it.
+//! The one turn in which a model may repair its answer. It is shown the answer and the problems.
 //!
-//! Every call that it made where none may be made gets its result here too, for a call without one makes the next
-//! request invalid at most providers.
+//! Calls that it made where none are allowed get a result here too, because most providers reject a request with an
+//! unanswered call.
 
 use minijinja::context;
 
 use super::prompts::{Prompt, Prompts};
 use nightshift_llm::chat::{Arguments, ChatAnswer, ChatMessage, Part, Role};
 
-/// Most bytes of an answer that the model is shown again; ours have a few thousand.
+/// Maximum size in bytes of an answer that is shown again; usual answers have a few thousand bytes.
 const MOST_SHOWN: usize = 64 << 10;
 
-/// Adds the turn to a conversation.
-///
-/// # Errors
-///
-/// When the prompt cannot be rendered.
+/// Adds the repair turn to a conversation.
 pub(super) fn ask_again(
     messages: &mut Vec<ChatMessage>,
     answer: &ChatAnswer,
@@ -46,14 +42,14 @@ pub(super) fn ask_again(
             parts,
         });
     } else if let Some(last) = messages.last_mut() {
-        // Nothing was said, and an empty message is refused by providers; or far too much, which would not fit its
-        // window and would be paid for again. So the question is put again without it.
+        // The answer is empty, and providers refuse an empty message; or it is so long that it would not fit the
+        // window and would be paid for again. So the question is repeated without it.
         last.parts.push(question);
     }
     Ok(())
 }
 
-/// About how much of a request a part is.
+/// Estimates the size of a part in a request.
 fn bytes(part: &Part) -> usize {
     match part {
         Part::Text { text, .. } | Part::Result { text, .. } => text.len(),
@@ -68,7 +64,7 @@ fn bytes(part: &Part) -> usize {
     }
 }
 
-/// What was said, without empty texts.
+/// Returns the parts of an answer without empty texts.
 pub(super) fn said(answer: &ChatAnswer) -> Vec<Part> {
     answer
         .parts
@@ -78,11 +74,7 @@ pub(super) fn said(answer: &ChatAnswer) -> Vec<Part> {
         .collect()
 }
 
-/// Adds the wish for a shorter answer.
-///
-/// # Errors
-///
-/// When the prompt cannot be rendered.
+/// Adds the request for a shorter answer.
 pub(super) fn ask_for_less(messages: &mut [ChatMessage], prompts: &Prompts) -> Result<(), String> {
     let text = prompts.render(Prompt::Shorter, context! {})?;
     if let Some(last) = messages.last_mut() {
@@ -91,7 +83,7 @@ pub(super) fn ask_for_less(messages: &mut [ChatMessage], prompts: &Prompts) -> R
     Ok(())
 }
 
-/// Where an answer is wrong, without what stands there.
+/// Returns the places of the problems, without the values there.
 pub(super) fn places(problems: &[String]) -> String {
     let mut places: Vec<&str> = problems
         .iter()
@@ -101,7 +93,7 @@ pub(super) fn places(problems: &[String]) -> String {
     places.join("; ")
 }
 
-/// Whether a text that is no answer says that there will be none.
+/// Returns whether a text that cannot be parsed is a refusal.
 pub(super) fn is_refusal(text: &str) -> bool {
     let text = text.trim().to_lowercase().replace('’', "'");
     text.len() < 600

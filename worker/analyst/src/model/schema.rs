@@ -1,8 +1,8 @@
-//! The shapes of answers as JSON schemas: one per question, compiled once.
+//! JSON schemas of the answers, one per question, compiled once.
 //!
-//! They hold to what the strict modes of all providers take: everything inlined, every object closed with all its
-//! properties required, absence told by null or an empty list, no lengths or patterns. What strings must be (an evidence
-//! id, a step's id) is checked where they are read.
+//! They use only what the strict modes of all providers accept: everything inlined, every object closed with all
+//! properties required, absence as null or an empty list, no lengths or patterns. The content of strings (an evidence
+//! id, a step's id) is checked where they are parsed.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 
 use nightshift_llm::chat::OutputSchema;
 
-/// Most complaints of the validator that a model is shown.
+/// Maximum number of validator messages that a model is shown.
 const MOST_PROBLEMS: usize = 8;
 
-/// The shape of an answer.
+/// Schema and validator of an answer.
 pub(super) struct Shape {
     name: &'static str,
     schema: Arc<Value>,
@@ -25,13 +25,13 @@ impl Shape {
     fn new(name: &'static str, schema: Value) -> Self {
         Self {
             name,
-            // What we use is the same in all drafts, and the checks of this one's own schema are the smaller by far.
+            // All drafts have the features in use, and draft 7 has by far the smallest meta-schema to check against.
             validator: jsonschema::draft7::new(&schema).ok(),
             schema: Arc::new(schema),
         }
     }
 
-    /// As a request asks for it.
+    /// Returns the schema in the form of a request.
     pub(super) fn output(&self) -> OutputSchema {
         OutputSchema {
             name: self.name.to_owned(),
@@ -39,12 +39,11 @@ impl Shape {
         }
     }
 
-    /// The schema.
     pub(super) fn schema(&self) -> &Value {
         &self.schema
     }
 
-    /// What is wrong with an answer, each with its place.
+    /// Returns the problems of an answer, each with its place.
     pub(super) fn problems(&self, value: &Value) -> Vec<String> {
         let Some(validator) = &self.validator else {
             return Vec::new();
@@ -120,7 +119,6 @@ fn outcome() -> Value {
     one_of(&["met", "unmet", "failed"])
 }
 
-/// Answer to the plan question.
 pub(super) static PLAN: LazyLock<Shape> = LazyLock::new(|| {
     let schema = object(&[
         ("reasoning", text()),
@@ -131,7 +129,6 @@ pub(super) static PLAN: LazyLock<Shape> = LazyLock::new(|| {
     Shape::new("plan", schema)
 });
 
-/// Result of a step.
 pub(super) static RESULT: LazyLock<Shape> = LazyLock::new(|| {
     let schema = object(&[
         ("outcome", outcome()),
@@ -152,7 +149,6 @@ pub(super) static TURN: LazyLock<Shape> = LazyLock::new(|| {
     Shape::new("turn", schema)
 });
 
-/// Answer to a decision.
 pub(super) static DECIDE: LazyLock<Shape> = LazyLock::new(|| {
     let judgement = object(&[
         ("outcome", outcome()),
@@ -167,7 +163,6 @@ pub(super) static DECIDE: LazyLock<Shape> = LazyLock::new(|| {
     Shape::new("decision", schema)
 });
 
-/// Answer to a reflection.
 pub(super) static REFLECT: LazyLock<Shape> = LazyLock::new(|| {
     let update = object(&[
         ("type", one_of(&["add_step", "update_step", "cancel_step"])),
@@ -183,7 +178,6 @@ pub(super) static REFLECT: LazyLock<Shape> = LazyLock::new(|| {
     Shape::new("reflection", schema)
 });
 
-/// The conclusion.
 pub(super) static CONCLUDE: LazyLock<Shape> = LazyLock::new(|| {
     let action = object(&[("id", text()), ("values", list(text()))]);
     let schema = object(&[
@@ -234,7 +228,7 @@ mod tests {
         [&PLAN, &RESULT, &TURN, &DECIDE, &REFLECT, &CONCLUDE]
     }
 
-    /// What the strict modes demand of every object, at any depth.
+    /// Checks that every object, at any depth, meets the rules of the strict modes.
     fn strict(schema: &Value, at: &str) {
         match schema {
             Value::Object(map) => {

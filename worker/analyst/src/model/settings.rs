@@ -1,4 +1,4 @@
-//! What a profile tells its model analyst: prompts, the organisation in words, language, limits of answers.
+//! Settings of a profile's model analyst: prompts, descriptions of the organisation, language, limits of answers.
 
 use std::sync::Arc;
 
@@ -8,23 +8,18 @@ use sha2::{Digest, Sha256};
 use super::Prompts;
 use nightshift_llm::chat::Asked;
 
-/// One thing per question.
+/// One value per question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PerQuestion<T> {
-    /// For the plan question.
     pub plan: T,
-    /// For turns of steps.
     pub turn: T,
-    /// For decisions of adaptive cases.
     pub decide: T,
-    /// For reflections.
     pub reflect: T,
-    /// For the conclusion.
     pub conclude: T,
 }
 
 impl<T> PerQuestion<T> {
-    /// The same for every question.
+    /// Creates a set with the same value for every question.
     #[must_use]
     pub fn all(one: T) -> Self
     where
@@ -39,7 +34,7 @@ impl<T> PerQuestion<T> {
         }
     }
 
-    /// That of this question.
+    /// Returns the value for this question.
     #[must_use]
     pub const fn of(&self, asked: Asked) -> &T {
         match asked {
@@ -52,23 +47,21 @@ impl<T> PerQuestion<T> {
     }
 }
 
-/// How a profile wants its model asked.
+/// Settings of a profile for its model.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The prompts.
     pub prompts: Arc<Prompts>,
-    /// House rules of the profile, in words; may be empty.
+    /// House rules of the profile; may be empty.
     pub instructions: String,
-    /// The organisation, in words; may be empty.
+    /// Description of the organisation; may be empty.
     pub environment: String,
-    /// Its data sources, in words; may be empty.
+    /// Description of its data sources; may be empty.
     pub data_sources: String,
     /// Language of the report: an ISO 639-1 code or a name.
     pub language: String,
-    /// What is hidden from the model; nothing where none.
+    /// Values hidden from the model; `None` hides nothing.
     pub pseudonyms: Option<PseudonymSettings>,
-    /// Tokens that an answer may have, beside what the model is configured to reason; one that is cut off may have twice as
-    /// many once.
+    /// Maximum tokens of an answer, without the configured reasoning. A truncated answer gets twice as many once.
     pub max_output_tokens: PerQuestion<u32>,
 }
 
@@ -93,7 +86,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Hash of all words that these settings put into prompts, so that a replay can tell whether they changed.
+    /// Returns the hash of all text that these settings put into prompts, by which a replay detects changes.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut digest = Sha256::new();
@@ -111,7 +104,7 @@ impl Settings {
         super::hex(&digest.finalize(), 16)
     }
 
-    /// The language as prompts name it.
+    /// Returns the language as prompts name it.
     pub(super) fn language_name(&self) -> &str {
         match self.language.as_str() {
             "" | "en" => "English",
@@ -128,11 +121,11 @@ impl Settings {
     }
 }
 
-/// What else is hidden from the model beside account ids, principals, hosts and private addresses.
+/// Values hidden from the model besides account ids, principals, hosts and private addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PseudonymSettings {
-    /// Names and domains of the organisation: they alone are hidden in prompts and in what a profile says, too.
+    /// Names and domains of the organisation. Only these are also hidden in prompts and in texts of a profile.
     pub names: Vec<String>,
-    /// Its public ranges.
+    /// Public ranges of the organisation.
     pub ranges: Vec<IpNet>,
 }

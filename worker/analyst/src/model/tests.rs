@@ -1,4 +1,4 @@
-//! The model analyst against a scripted model that checks every request, alone and behind the real engine.
+//! The model analyst with a scripted model that checks every request, alone and with the real engine.
 
 mod adaptive;
 mod economy;

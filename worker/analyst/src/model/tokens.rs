@@ -1,24 +1,24 @@
-//! How many tokens a text takes, guessed high: limits are held by counting, never by asking the provider.
+//! Token counts, estimated high. Limits are checked by counting, without asking the provider.
 //!
-//! No tokeniser is shipped, for every model has its own. Characters are weighed by class instead; over JSON and English
-//! the sum lies 10 to 40 % above what the tokenisers of the large providers count.
+//! No tokeniser is included, because every model has its own. Characters are weighed by class instead. For JSON and
+//! English the sum is 10 to 40 % above the count of the large providers' tokenisers.
 
 use std::io;
 
 use serde::Serialize;
 
-/// Bytes that are weighed together: their sum still fits a byte, so that the compiler adds many at once.
+/// Number of bytes weighed together. Their sum fits into a byte, so that the compiler can vectorise the addition.
 const RUN: usize = 64;
 
-/// Quarters of a token that a byte weighs: 1 for small letters and spaces, 2 for other letters, digits and what is not
-/// ASCII, 3 for the rest. Without branches, for all prompts are weighed.
+/// Returns the weight of a byte in quarters of a token: 1 for lower-case letters and spaces, 2 for other letters,
+/// digits and non-ASCII, 3 for the rest. It has no branches, because all prompts are weighed.
 const fn weight(byte: u8) -> u8 {
     let is_light = byte.is_ascii_lowercase() | (byte == b' ');
     let is_middle = byte.is_ascii_uppercase() | byte.is_ascii_digit() | !byte.is_ascii();
     3 - 2 * is_light as u8 - is_middle as u8
 }
 
-/// Quarters of a token that these bytes weigh.
+/// Returns the weight of these bytes in quarters of a token.
 fn weigh(bytes: &[u8]) -> u64 {
     let sum = |run: &[u8]| run.iter().map(|byte| weight(*byte)).sum::<u8>();
     let (runs, rest) = bytes.as_chunks::<RUN>();
@@ -26,12 +26,12 @@ fn weigh(bytes: &[u8]) -> u64 {
     whole + u64::from(sum(rest))
 }
 
-/// Tokens of a text.
+/// Returns the tokens of a text.
 pub(super) fn tokens(text: &str) -> u64 {
     weigh(text.as_bytes()).div_ceil(4)
 }
 
-/// Tokens of a value as compact JSON.
+/// Returns the tokens of a value as compact JSON.
 pub(super) fn tokens_of(value: &impl Serialize) -> u64 {
     struct Weighed(u64);
     impl io::Write for Weighed {
@@ -44,12 +44,12 @@ pub(super) fn tokens_of(value: &impl Serialize) -> u64 {
         }
     }
     let mut weighed = Weighed(0);
-    // Nothing is written anywhere, and what is not JSON weighs what was read of it.
+    // The writer only counts. A value that cannot be serialised weighs as much as was written before the error.
     let _ = serde_json::to_writer(&mut weighed, value);
     weighed.0.div_ceil(4)
 }
 
-/// The longest head, in bytes and at a character's end, that has at most so many tokens.
+/// Returns the length in bytes of the longest prefix, cut at a character, with at most `most` tokens.
 pub(super) fn head(text: &str, most: u64) -> usize {
     if tokens(text) <= most {
         return text.len();
@@ -65,8 +65,8 @@ pub(super) fn head(text: &str, most: u64) -> usize {
     text.len()
 }
 
-/// What each of several texts may have when they have `budget` together: small ones are left whole, what they do not
-/// need goes to the others.
+/// Returns the share of each of several texts in a common `budget`. Small texts stay whole, and the others get what
+/// they leave.
 pub(super) fn shares(sizes: &[u64], budget: u64) -> u64 {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_guess_is_high() {
-        // What o200k_base counts: 9, 15 and 7.
+        // The tokeniser o200k_base counts 9, 15 and 7.
         assert!(tokens("The quick brown fox jumps over the lazy dog") >= 9);
         assert!(tokens(r#"{"ip": "185.220.101.42", "n": 12}"#) >= 15);
         assert!(tokens("日本語のタイトル") >= 7);

@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 use super::wire::line;
 use nightshift_llm::chat::{ChatTool, Text};
 
-/// Longest description, in characters: those of tools of other houses can be pages.
+/// Maximum length of a description, in characters; those of third-party tools can be pages.
 const DESCRIPTION: usize = 600;
 
-/// Longest name that every provider takes.
+/// Maximum length of a name that every provider takes.
 const NAME: usize = 64;
 
-/// What a model calls tools, and what the engine calls them.
+/// Names of tools for the model and for the engine.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ToolNames {
     to_engine: BTreeMap<String, String>,
@@ -49,32 +49,31 @@ impl ToolNames {
         names
     }
 
-    /// The engine's name. One that no tool has goes to the engine as it is, which refuses it.
+    /// Returns the engine's name. An unknown name is returned as it is, and the engine refuses it.
     pub(super) fn engine(&self, name: &str) -> String {
         self.to_engine
             .get(name)
             .map_or_else(|| name.chars().take(200).collect(), Clone::clone)
     }
 
-    /// The model's name.
+    /// Returns the model's name.
     pub(super) fn model<'a>(&'a self, name: &'a str) -> &'a str {
         self.to_model.get(name).map_or(name, String::as_str)
     }
 
-    /// A call for the engine. Arguments stay as they are, but for those that are null: they were left out.
+    /// Converts a call for the engine. Null arguments are removed, because the model left them out.
     pub(super) fn call(&self, tool: &str, mut arguments: Map<String, Value>) -> ToolCall {
         arguments.retain(|_, value| !value.is_null());
         ToolCall::new(self.engine(tool), arguments)
     }
 }
 
-/// The tools of a case.
 #[derive(Debug)]
 pub(super) struct Tools {
     specs: Arc<[ToolSpec]>,
-    /// For requests.
+    /// Tools in the form of requests.
     pub(super) chat: Arc<[ChatTool]>,
-    /// Names both ways.
+    /// Names in both directions.
     pub(super) names: ToolNames,
 }
 
@@ -96,12 +95,13 @@ impl Tools {
         }
     }
 
-    /// Whether it was made of these specifications.
+    /// Returns whether the tools were made of these specifications.
     pub(super) fn is_of(&self, specs: &Arc<[ToolSpec]>) -> bool {
         Arc::ptr_eq(&self.specs, specs) || self.specs == *specs
     }
 
-    /// As the prompt lists them: with all that they are for, or with what the tools of a request do not say themselves.
+    /// Returns the list for the prompt: with full descriptions, or with what the tools of a request do not say
+    /// themselves.
     pub(super) fn listed(&self, whole: bool) -> Vec<Ninja> {
         self.specs
             .iter()
@@ -119,7 +119,8 @@ impl Tools {
     }
 }
 
-/// What a tool is for, and the rest: one goes with the tool, the other into the prompt. Told twice it would only cost.
+/// Splits a description into the purpose, which goes with the tool, and the rest, which goes into the prompt.
+/// Repeating it would only cost tokens.
 fn split(text: &str) -> (String, String) {
     match text.split_once(". ") {
         Some((first, rest)) => (format!("{first}."), rest.to_owned()),
@@ -135,7 +136,7 @@ fn described(spec: &ToolSpec) -> String {
     text
 }
 
-/// `ip?: ip|domain`.
+/// Formats an argument: `ip?: ip|domain`.
 fn signature(argument: &Argument) -> String {
     let optional = if argument.required { "" } else { "?" };
     let kind = match &argument.kind {
@@ -155,7 +156,7 @@ fn signature(argument: &Argument) -> String {
     format!("{}{optional}: {kind}", argument.name)
 }
 
-/// The schema of the arguments: closed, all of them listed, those that may be left out nullable.
+/// Returns the schema of the arguments: closed, all of them listed, optional ones nullable.
 fn schema(spec: &ToolSpec) -> Value {
     let mut properties = Map::new();
     let mut names = Vec::new();
@@ -167,7 +168,7 @@ fn schema(spec: &ToolSpec) -> Value {
 }
 
 fn property(argument: &Argument) -> Value {
-    // The prompt lists the types that fit, and the bounds of numbers.
+    // The prompt lists the allowed types and the bounds of numbers.
     let kind = match &argument.kind {
         ArgumentKind::Number { .. } => "integer",
         _ => "string",

@@ -1,8 +1,10 @@
-//! A turn of a step: sees objective, alert, plan with statuses, summaries of finished steps, its own calls so far.
+//! The turn question of a step. It holds objective, alert, plan with statuses, summaries of finished steps, and the
+//! step's own calls so far.
 //!
-//! The first message stays the same for all turns of a step, and tells what was done when its wave began; what other
-//! steps of the wave brought meanwhile, and what the caps leave, stands at the very end, and stays where it was told: a
-//! conversation only ever grows, for prefixes and sealed reasoning hold no longer than what stands before them.
+//! The first message is the same for all turns of a step and describes the state when its wave began. Later results
+//! of other steps in the wave, and what the caps leave, come at the very end of each turn and stay there. The
+//! conversation only grows, because cached prefixes and sealed reasoning are valid only after the same preceding
+//! text.
 
 use minijinja::context;
 use nightshift_engine::{Answer, NoAnswer, StepStatus, StepView, TurnAnswer, TurnQuestion};
@@ -21,10 +23,10 @@ use super::wire::{self, SUMMARY, line};
 use super::{ModelAnalyst, parse, schema};
 use nightshift_llm::chat::{Arguments, Asked, ChatAnswer, ChatMessage, Part};
 
-/// Argument under which what is no object, or nested too deep, goes to the engine: no tool has it, so the call is refused.
+/// Name of the argument that takes arguments which are no object or nested too deep. No tool has it, so the engine
+/// refuses the call.
 const NO_OBJECT: &str = "(not a flat JSON object)";
 
-/// Asks for the next calls of the step, or its result.
 pub(super) async fn ask(
     analyst: &ModelAnalyst,
     question: &TurnQuestion,
@@ -74,7 +76,7 @@ fn messages(
             push(&mut messages, Part::text(news));
         }
         let many = exchange.many();
-        // However many calls a turn made, their results take no more than two of them may.
+        // The results of a turn take at most the room of two results, however many calls it made.
         let together = shares(&vec![frame.most_result; many], frame.most_result * 2);
         let most = frame.most_result.min(together);
         messages.extend(exchange.messages(&frame.fence, most, frame.native));
@@ -91,7 +93,7 @@ fn messages(
     Ok(messages)
 }
 
-/// Adds to what was said last.
+/// Appends to the last message.
 fn push(messages: &mut [ChatMessage], part: Part) {
     if let Some(last) = messages.last_mut() {
         last.parts.push(part);
@@ -106,7 +108,7 @@ fn next_turn(frame: &Frame<'_>, question: &TurnQuestion, turn: u32) -> Result<St
     )
 }
 
-/// The first message: the same for every turn of the step.
+/// Returns the first message, which is the same for every turn of the step.
 fn first(
     frame: &Frame<'_>,
     question: &TurnQuestion,
@@ -115,7 +117,7 @@ fn first(
     let mut parts = frame.opening(true);
     let own = frame.prompt(Prompt::Turn, context! { tools => frame.native })?;
     let plan = frame.fence.block("plan", &plan(question));
-    // What all steps of a wave share comes before what is this step's own.
+    // Text that all steps of a wave share comes before the step's own.
     let mut text = format!("\nThe plan:\n{plan}\n{own}");
     let earlier: Vec<&StepView> = question
         .steps
@@ -152,7 +154,8 @@ fn first(
     Ok(parts)
 }
 
-/// Objective and steps. The steps of this wave, and those to come, are `open`: that they end meanwhile is told last.
+/// Returns objective and steps. Steps of this wave and later ones are `open`; their end is reported in the last
+/// message.
 fn plan(question: &TurnQuestion) -> String {
     let objective = json!({"objective": *question.objective});
     let steps = question.steps.iter().map(|view| {
@@ -166,7 +169,7 @@ fn plan(question: &TurnQuestion) -> String {
     render::lines(std::iter::once(objective).chain(steps))
 }
 
-/// Whether the step had ended when the wave of this one began.
+/// Returns whether the step had ended when the wave of this one began.
 fn is_earlier(view: &StepView, question: &TurnQuestion) -> bool {
     let step = &view.step;
     step.id != question.step.step.id
@@ -198,7 +201,8 @@ fn told_step(question: &TurnQuestion, names: &ToolNames) -> Value {
     Value::Object(map)
 }
 
-/// What changes from turn to turn: steps of this wave that ended since the last one, and what the caps leave.
+/// Returns what changes from turn to turn: steps of this wave that ended since the last turn, and what the caps
+/// leave.
 fn news(frame: &Frame<'_>, question: &TurnQuestion, turns: &Turns<'_>) -> String {
     let told = turns.made.iter().filter_map(Exchange::news);
     let is_told = |line: &str| told.clone().any(|news| news.contains(line));
@@ -226,7 +230,7 @@ fn news(frame: &Frame<'_>, question: &TurnQuestion, turns: &Turns<'_>) -> String
     text
 }
 
-/// Calls as the model made them, or the step's result.
+/// Parses the calls that the model made, or the step's result.
 fn read(
     answer: &ChatAnswer,
     names: &ToolNames,
@@ -271,7 +275,7 @@ struct InWords {
     findings: Vec<wire::Finding>,
 }
 
-/// The same of a model that takes no tools.
+/// Parses the answer of a model that takes no tools.
 fn read_words(
     answer: &ChatAnswer,
     names: &ToolNames,

@@ -1,7 +1,7 @@
-//! Parts that several answers share, as models write them, and what the engine is given for them.
+//! Parts that several answers share, as models write them, and their conversion for the engine.
 //!
-//! Texts are bounded and made one line; quotes and arguments stay as they are, for they are compared with what is
-//! stored. What a string must be is checked here, and told like a complaint of the schema.
+//! Texts are bounded and put on one line. Quotes and arguments stay unchanged, because they are compared with stored
+//! values. The content of strings is checked here, and errors have the form of schema errors.
 
 use nightshift_alert::text::{cut, single_line, strip_hidden};
 use nightshift_engine::{
@@ -12,22 +12,22 @@ use serde_json::{Map, Value};
 
 use super::tools::ToolNames;
 
-/// Longest sentence of a model, in characters.
+/// Maximum length of a model's sentence, in characters.
 pub(super) const SENTENCE: usize = 600;
 
-/// Longest summary, in characters.
+/// Maximum length of a summary, in characters.
 pub(super) const SUMMARY: usize = 1_500;
 
-/// Most entries of a list of a model.
+/// Maximum number of entries in a model's list.
 pub(super) const MOST_ENTRIES: usize = 40;
 
-/// A text of a model on one line, without hidden characters, bounded.
+/// Returns a model's text on one line, bounded and without hidden characters.
 pub(super) fn line(text: &str, most_chars: usize) -> String {
     let visible = strip_hidden(text).0;
     cut(&single_line(&visible), most_chars).into_owned()
 }
 
-/// Several of them, the empty ones left out.
+/// Cleans several texts and removes the empty ones.
 pub(super) fn lines(texts: Vec<String>) -> Vec<String> {
     texts
         .iter()
@@ -37,7 +37,6 @@ pub(super) fn lines(texts: Vec<String>) -> Vec<String> {
         .collect()
 }
 
-/// A call.
 #[derive(Debug, Deserialize)]
 pub(super) struct Call {
     tool: String,
@@ -61,7 +60,6 @@ impl Call {
     }
 }
 
-/// A step.
 #[derive(Debug, Deserialize)]
 pub(super) struct Step {
     pub(super) id: String,
@@ -74,7 +72,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// The step; none where it says nothing.
+    /// Returns the step, or `None` when it is empty.
     pub(super) fn draft(self, names: &ToolNames) -> Option<StepDraft> {
         let description = line(&self.description, SENTENCE);
         if description.is_empty() {
@@ -107,7 +105,6 @@ impl Step {
     }
 }
 
-/// A finding.
 #[derive(Debug, Deserialize)]
 pub(super) struct Finding {
     claim: String,
@@ -121,7 +118,7 @@ struct Quote {
     quote: String,
 }
 
-/// The findings; `at` is where they stand in the answer.
+/// Converts the findings; `at` is their place in the answer.
 pub(super) fn findings(all: Vec<Finding>, at: &str) -> Result<Vec<FindingDraft>, Vec<String>> {
     let mut problems = Vec::new();
     let mut drafts = Vec::new();
@@ -156,7 +153,7 @@ pub(super) fn findings(all: Vec<Finding>, at: &str) -> Result<Vec<FindingDraft>,
     }
 }
 
-/// `E3`, also as `[E3]` or `e3`.
+/// Parses an evidence id: `E3`, also as `[E3]` or `e3`.
 fn evidence_id(text: &str) -> Option<EvidenceId> {
     let bare = text
         .trim()
@@ -165,7 +162,7 @@ fn evidence_id(text: &str) -> Option<EvidenceId> {
     EvidenceId::try_from(bare).ok()
 }
 
-/// What a step came to.
+/// Outcome of a step.
 #[derive(Debug, Deserialize)]
 pub(super) struct Outcome {
     pub(super) outcome: StepOutcome,

@@ -68,10 +68,10 @@ async fn the_reserves_of_questions_in_flight_count() {
     let first = allowance.begin(tokens(30));
     let second = allowance.begin(tokens(30));
     assert!(allowance.has_room(tokens(40)) && !allowance.has_room(tokens(41)));
-    // It fits beside the other's reserve, its own is not counted twice.
+    // The request fits beside the other's reserve; its own reserve is not counted twice.
     let leave = first.allowance().leave(tokens(70)).await.unwrap();
     leave.settle(tokens(70));
-    // Nothing is left beside the reserve of the other, which may go out yet.
+    // Nothing is left beside the reserve of the other question, which may still go out.
     let again = first.allowance().leave(tokens(1));
     tokio::pin!(again);
     assert!(futures_util::poll!(again.as_mut()).is_pending());
@@ -109,7 +109,7 @@ async fn a_question_that_is_lost_counts_with_the_greater_of_reserve_and_cost() {
     assert!(allowance.has_room(tokens(20)) && !allowance.has_room(tokens(21)));
 }
 
-/// What one question does: requests with the most that each may cost, and the share of it that it does cost.
+/// Generates questions: requests, each with its maximum cost and the share of it that it costs.
 fn questions() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
     let request = (1u64..400, 0u64..=8);
     prop::collection::vec(prop::collection::vec(request, 1..5), 1..7)
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// Runs all questions side by side; what they cost together, and the dearest request.
+/// Runs all questions concurrently. Returns their total cost and the most expensive request.
 async fn run(questions: Vec<Vec<(u64, u64)>>, limits: Limits) -> (Cost, u64) {
     let allowance = Allowance::new(limits, Cost::default());
     let asked = questions.into_iter().map(|requests| {

@@ -1,38 +1,38 @@
-//! A principal as commands of its cloud want it: a user is none of a role's commands, and a role none of a user's.
+//! Principal names as commands of their cloud take them. Commands for users do not work on roles, nor the reverse.
 //!
-//! A bare name may be either's, so the kind that the feed told decides; where it told none, the alert's keys do: temporary
-//! ones are a session's, long-term ones a user's. What fits no command gives no name, and the action is left out.
+//! A bare name may be either, so the feed's kind decides. Without one, the alert's keys do: temporary keys belong to
+//! a session, long-term keys to a user. A principal that fits no command gives no name, and the action is left out.
 
 use nightshift_alert::{Alert, IndicatorKind, Principal, PrincipalKind};
 
 use crate::cloud_name::resource;
 
-/// What long-term keys and temporary ones begin with.
+/// Prefixes of long-term and temporary keys.
 ///
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids>
 const LONG_TERM: &str = "AKIA";
 const TEMPORARY: &str = "ASIA";
-/// Roles that only the service which made them can change begin so.
+/// Prefixes of roles that only the service which made them can change.
 const OF_SSO: &str = "AWSReservedSSO_";
 const OF_SERVICES: &str = "AWSServiceRoleFor";
 
-/// The name of a user of the alert's account.
+/// Returns the name of a user of the alert's account.
 pub(super) fn user(alert: &Alert, principal: &str) -> Option<String> {
     name(alert, principal, PrincipalKind::User)
 }
 
-/// The name of a role of the alert's account that can be changed there.
+/// Returns the name of a role of the alert's account that can be changed there.
 pub(super) fn role(alert: &Alert, principal: &str) -> Option<String> {
     name(alert, principal, PrincipalKind::Role)
         .filter(|name| !name.starts_with(OF_SSO) && !name.starts_with(OF_SERVICES))
 }
 
-/// The name of a role that IAM Identity Center made.
+/// Returns the name of a role that IAM Identity Center made.
 pub(super) fn sso_role(alert: &Alert, principal: &str) -> Option<String> {
     name(alert, principal, PrincipalKind::Role).filter(|name| name.starts_with(OF_SSO))
 }
 
-/// What CloudTrail calls a principal: a user by its name, a role by that of its session.
+/// Returns CloudTrail's name of a principal: the name of a user, or the session name of a role.
 pub(super) fn caller(alert: &Alert, principal: &str) -> Option<String> {
     if principal.starts_with("arn:") {
         return match resource(principal) {
@@ -45,17 +45,17 @@ pub(super) fn caller(alert: &Alert, principal: &str) -> Option<String> {
     session.or_else(|| name(alert, principal, PrincipalKind::User))
 }
 
-/// Whether a key is one that a user holds until somebody deactivates it.
+/// Returns whether a key is valid until somebody deactivates it.
 pub(super) fn is_long_term(key: &str) -> bool {
     key.starts_with(LONG_TERM)
 }
 
-/// The mailbox of a service account of Google Cloud.
+/// Returns the e-mail address of a Google Cloud service account.
 pub(super) fn service_account(principal: &str) -> Option<String> {
     is_service_account(principal).then(|| principal.to_owned())
 }
 
-/// The mailbox of somebody who is no service account.
+/// Returns the e-mail address of a principal that is not a service account.
 pub(super) fn person(principal: &str) -> Option<String> {
     (principal.contains('@') && !is_service_account(principal)).then(|| principal.to_owned())
 }
@@ -93,17 +93,17 @@ fn may_be(alert: &Alert, name: &str, kind: PrincipalKind) -> bool {
     keys().next().is_none() || keys().any(|key| !key.value.starts_with(other))
 }
 
-/// Whether IAM would have it as a name; a unique id is none.
+/// Returns whether a text is a valid IAM name; a unique id is not.
 fn is_name(text: &str) -> bool {
     let is_id = ["AIDA", "AROA"].iter().any(|head| text.starts_with(head));
     let fits = |c: char| c.is_ascii_alphanumeric() || "_+=,.@-".contains(c);
     text.chars().all(fits) && !(is_id && text.len() >= 16)
 }
 
-/// The name in an ARN of this kind; none in one of another.
+/// Returns the name in an ARN of this kind, or `None` for an ARN of another kind.
 fn in_arn(arn: &str, wanted: PrincipalKind) -> Option<String> {
     let (kind, path) = resource(arn)?;
-    // A session is called `assumed-role/NAME/SESSION`; anything else may have a path before its name.
+    // A session is written `assumed-role/NAME/SESSION`; other principals may have a path before the name.
     let (its, name) = match kind {
         "user" => (PrincipalKind::User, path.rsplit('/').next()?),
         "role" => (PrincipalKind::Role, path.rsplit('/').next()?),

@@ -1,11 +1,11 @@
 //! The stored object that an alert is about.
 //!
-//! A scan names the object and the paths of files inside it alike, and whoever made an archive chose those: only what the
-//! feed also names in full, within the bucket, is an object.
+//! A scan names the object and the paths of files inside it alike, and the maker of an archive chose those paths.
+//! Only a value that the feed also names in full, within the bucket, counts as an object.
 
 use nightshift_alert::{Alert, IndicatorKind};
 
-/// Its key in this bucket; none where several are named, for a command takes one.
+/// Returns the object's key in this bucket, or `None` when several are named, because a command takes one.
 pub(super) fn of(alert: &Alert, bucket: &str) -> Option<String> {
     let with = |kind| {
         let all = alert.indicators.iter();
@@ -18,7 +18,7 @@ pub(super) fn of(alert: &Alert, bucket: &str) -> Option<String> {
     keys.next().is_none().then(|| key.value.clone())
 }
 
-/// Bucket and key of an object's ARN, which names neither region nor account.
+/// Returns bucket and key of an object's ARN, which names neither region nor account.
 fn in_arn(arn: &str) -> Option<(&str, &str)> {
     let (_, rest) = arn.strip_prefix("arn:")?.split_once(':')?;
     rest.strip_prefix("s3:::")?.split_once('/')

@@ -1,4 +1,4 @@
-//! What a rule that hides findings has to name, so that it hides no more than the record that cleared this one would clear.
+//! The scope of a suppression rule: the values that it must name to hide no more than the clearing record covers.
 //!
 //! A rule for the type and the resource alone would hide the same attack from any other address.
 
@@ -6,11 +6,11 @@ use nightshift_alert::{Alert, IndicatorKind, Role};
 
 use crate::Exoneration;
 
-/// Most values that a rule is told to name.
+/// Maximum number of values that a rule names.
 const MOST: usize = 6;
 
-/// The main resource, whatever the records are about, and where none of that is an address or a name in the network, those
-/// that the alert names as actors or far ends. None where nothing is known.
+/// Returns the main resource and the subjects of the records. When none of these is a network address or name, the
+/// alert's actors and far ends of that kind are added. Returns `None` when nothing is known.
 pub(super) fn of(alert: &Alert, cleared: &[Exoneration]) -> Option<String> {
     let resource = alert.resources.first();
     let shown = resource.map(|one| one.name.as_ref().unwrap_or(&one.id).as_str());

@@ -88,7 +88,7 @@ fn a05_a_value_with_shell_characters_leaves_the_command_out() {
     assert_eq!(action.map(|action| action.command), Some(None));
 }
 
-/// What a template says of a principal, of which the feed told this.
+/// Returns the command that a template gives for a principal of the kind that the feed reported.
 fn command(template: &str, principal: &str, told: Option<(PrincipalKind, &str)>) -> String {
     let mut alert = fixture::alert();
     alert.account = Some("123456789012".into());
@@ -233,7 +233,7 @@ fn an_action_of_another_cloud_is_not_offered() {
     );
 }
 
-/// The template's command as filled in for an alert of these indicators, and what was chosen of them.
+/// Fills in the template for an alert of these indicators and these chosen values.
 fn filled(template: &ActionTemplate, alert: &Alert, chosen: &[Indicator]) -> Option<Action> {
     let choice = ActionChoice {
         id: template.id.clone(),

@@ -1,19 +1,19 @@
-//! What a container is part of: a task of ECS is no pod, so the commands for one do nothing to the other.
+//! The workload of a container. An ECS task is not a pod, so commands for one do nothing to the other.
 
 use nightshift_alert::{Alert, Resource};
 
-/// What feeds call a task of ECS, and the cluster of one: GuardDuty, its attack sequences, Security Hub.
+/// Types that feeds use for an ECS task and its cluster: GuardDuty, its attack sequences, Security Hub.
 const TASKS: [&str; 3] = ["ECSTask", "ECS_TASK", "AwsEcsTask"];
 const CLUSTERS: [&str; 3] = ["ECSCluster", "ECS_CLUSTER", "AwsEcsCluster"];
 
-/// The ARN of the task of ECS; none where several are named, for a command takes one.
+/// Returns the ARN of the ECS task, or `None` when several are named, because a command takes one.
 pub(super) fn task(alert: &Alert) -> Option<String> {
     let mut tasks = of(alert, &TASKS);
     let task = tasks.next()?;
     tasks.next().is_none().then(|| task.id.clone())
 }
 
-/// Whether it runs in ECS, where there are no pods.
+/// Returns whether the container runs in ECS, which has no pods.
 pub(super) fn is_of_ecs(alert: &Alert) -> bool {
     of(alert, &TASKS)
         .chain(of(alert, &CLUSTERS))

@@ -1,4 +1,4 @@
-//! Claims: each must be borne by the evidence that it cites.
+//! Checks of claims: each must be supported by the evidence that it cites.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,21 +10,21 @@ use serde_json::Value;
 
 use crate::{EvidenceId, Finding, FindingDraft, Quote, State, resolve};
 
-/// What the evidence says that findings cite, read once for all of them.
+/// Texts of the evidence that findings cite, read once for all of them.
 pub(super) struct Cited(BTreeMap<EvidenceId, Said>);
 
-/// Most values whose letters are looked for in one piece of evidence; beyond that only what it holds as a typed value is
+/// Maximum number of values that are searched for as text in one piece of evidence. Beyond it, only typed values are
 /// found. An answer of a model has room for thousands.
 const MOST_SOUGHT: usize = 100;
 
-/// What a piece of evidence says.
+/// Texts and typed values of one piece of evidence.
 pub(super) struct Said {
     body: Value,
-    /// Its texts in small letters, put together when one is looked through.
+    /// The texts in lower case, built when first searched.
     lowered: OnceCell<String>,
-    /// The typed values of its texts, taken out when one is looked for that does not stand there as it is.
+    /// Typed values of the texts, collected when a value is first not found as text.
     values: OnceCell<BTreeSet<(IndicatorKind, String)>>,
-    /// The values that were looked for, and whether they stand there.
+    /// Values that were searched for, and whether they were found.
     sought: RefCell<BTreeMap<(IndicatorKind, String), bool>>,
 }
 
@@ -40,8 +40,8 @@ impl From<Value> for Said {
 }
 
 impl Said {
-    /// Whether a typed value stands somewhere in it, in any case of letters or however a text spells it: a claim that is
-    /// copied from there names `http://a.example/x` where `hxxp://a[.]example:80/x` stands.
+    /// Returns whether the evidence holds a typed value, in any case and any spelling. A claim may name
+    /// `http://a.example/x` where the evidence has `hxxp://a[.]example:80/x`.
     pub(super) fn mentions(&self, kind: IndicatorKind, value: &str) -> bool {
         let wanted = (kind, value.to_owned());
         let mut sought = self.sought.borrow_mut();
@@ -56,7 +56,7 @@ impl Said {
         is_there
     }
 
-    /// Whether it stands there as it is, but for the case of letters.
+    /// Returns whether the evidence holds the text of the value, ignoring case.
     pub(super) fn spells(&self, value: &str) -> bool {
         let lowered = self.lowered.get_or_init(|| {
             let mut texts = String::new();
@@ -75,7 +75,7 @@ impl Said {
     }
 }
 
-/// Adds keys, texts and numbers in small letters, a line each.
+/// Appends keys, texts and numbers in lower case, one per line.
 fn lower(body: &Value, texts: &mut String) {
     match body {
         Value::String(text) => add_line(text, texts),
@@ -106,7 +106,7 @@ fn take_out(body: &Value, values: &mut BTreeSet<(IndicatorKind, String)>) {
 }
 
 impl Cited {
-    /// That of these findings.
+    /// Reads the evidence that these findings cite.
     pub(super) fn of(findings: &[FindingDraft], state: &State) -> Self {
         let cited: BTreeSet<EvidenceId> = findings
             .iter()
@@ -116,7 +116,7 @@ impl Cited {
         let bodies = cited
             .into_iter()
             .filter_map(|id| state.evidence_of(id))
-            // A call that failed says nothing, not even `null`.
+            // The evidence of a failed call holds nothing, not even `null`.
             .filter(|evidence| evidence.error.is_none())
             .map(|evidence| (evidence.id, evidence.body.value().into()))
             .collect();
@@ -124,7 +124,7 @@ impl Cited {
     }
 }
 
-/// Checks one finding. What fails is kept, and counts for nothing.
+/// Checks one finding. A finding that fails is kept, but counts for nothing.
 pub(super) fn check(draft: &FindingDraft, cited: &Cited) -> Finding {
     let body = |id| cited.0.get(&id);
     let evidence: Vec<Quote> = draft
@@ -161,8 +161,8 @@ fn problem(draft: &FindingDraft, quotes: &[Quote], bodies: &[&Said]) -> Option<S
         .map(|(kind, value)| format!("the {kind} {value} does not stand in what it cites"))
 }
 
-/// The first value that a sentence names though nothing says it. An address that is joined to a word is none where that word
-/// stands somewhere.
+/// Returns the first value in a sentence that no evidence holds. An address joined to a word is ignored where the
+/// evidence holds that word.
 pub(super) fn unsaid(
     sentence: &str,
     says: &dyn Fn(IndicatorKind, &str) -> bool,
@@ -178,8 +178,8 @@ pub(super) fn unsaid(
     })
 }
 
-/// Whether a value stands in a text as a whole, both in small letters: `3.0.113.4` does not in `203.0.113.42`, nor `evil.com` in `notevil.com`
-/// and `evil.com.example.net`.
+/// Returns whether a text holds a value as a whole, both in lower case. `3.0.113.4` is not in `203.0.113.42`, nor
+/// `evil.com` in `notevil.com` and `evil.com.example.net`.
 fn stands(text: &str, value: &str) -> bool {
     text.match_indices(value).any(|(at, found)| {
         let before = text.get(..at).unwrap_or_default().chars().rev();
@@ -188,7 +188,8 @@ fn stands(text: &str, value: &str) -> bool {
     })
 }
 
-/// Whether what stands beside a value belongs to the same name; a dot, and a colon of an address, does where more follows.
+/// Returns whether the characters beside a value belong to the same name. A dot, or a colon of an address, belongs to
+/// it when more follows.
 fn goes_on(mut beside: impl Iterator<Item = char>, value: &str) -> bool {
     match beside.next() {
         Some('.') => beside.next().is_some_and(char::is_alphanumeric),
@@ -261,7 +262,7 @@ mod tests {
             let claim = format!("The app log holds {text}");
             assert_eq!(check_copy(text, &claim), None, "{text}");
         }
-        // A version is no address where the evidence writes it so.
+        // A version is not an address where the evidence writes it so.
         let version = "nginx-1.24.0.1 started";
         assert_eq!(check_copy(version, "It runs nginx-1.24.0.1"), None);
         for claim in [

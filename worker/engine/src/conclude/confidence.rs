@@ -1,11 +1,11 @@
-//! Confidence, computed: supported findings, independent tools, gaps. Never taken from an analyst.
+//! Confidence, computed from supported findings, independent tools and gaps. An analyst has no say in it.
 
 use std::collections::BTreeSet;
 
 use super::floor::Ruling;
 use crate::{Confidence, Coverage, EvidenceId, Finding, Quote, Stance, State, Trust, Verdict};
 
-/// How sure the ruling is.
+/// Returns the confidence in the outcome.
 pub(super) fn of(
     ruling: &Ruling,
     findings: &[Finding],
@@ -16,7 +16,7 @@ pub(super) fn of(
     match ruling.verdict {
         Verdict::Inconclusive => Confidence::Low,
         Verdict::BenignTruePositive | Verdict::FalsePositive => {
-            // What was left out of an answer may hold what speaks against it.
+            // The part that was cut from an answer may speak against the outcome.
             let mut evidence = state.evidence.values();
             if complete && !evidence.any(|evidence| state.may_hide(evidence)) {
                 Confidence::High
@@ -48,7 +48,7 @@ pub(super) fn of(
     }
 }
 
-/// Whether a platform or a register wrote what is quoted; anybody may have written the rest.
+/// Returns whether a platform or a register wrote the quoted text; anybody may have written the rest.
 pub(super) fn is_trusted(state: &State, quote: &Quote) -> bool {
     let tools = state
         .opened

@@ -1,4 +1,4 @@
-//! Coverage: which sources were read, and what the report must say was not.
+//! Coverage: which sources were read, and which gaps the report must name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::Prose;
 use crate::{Coverage, Evidence, Searched, State, Step, StepStatus, Trust};
 
-/// Sources by tool: read when one of its calls was answered, of a log by one that has the time of the alert.
+/// Counts sources by tool. A tool is read when one of its calls was answered; a log must also have rows of the
+/// alert's time.
 pub(super) fn of(state: &State) -> Coverage {
     let mut sources: BTreeMap<&str, Option<String>> = BTreeMap::new();
     for evidence in state.evidence.values().filter(|evidence| evidence.id.0 > 0) {
@@ -39,7 +40,8 @@ pub(super) fn of(state: &State) -> Coverage {
     }
 }
 
-/// The logs that answered, and of the alert's time have nothing, each with what it has: that they show nothing says nothing.
+/// Returns the logs that answered but hold nothing of the alert's time, each with what it has. Such an answer shows
+/// nothing.
 fn silent(state: &State) -> BTreeMap<&str, String> {
     let Some(alert) = state.alert() else {
         return BTreeMap::new();
@@ -60,8 +62,8 @@ fn silent(state: &State) -> BTreeMap<&str, String> {
         .collect()
 }
 
-/// What was not asked because nobody configured it, as the plan says it and as the conclusion does: a case without a plan
-/// hears of it only there.
+/// Returns the sources that nobody configured, as the plan and the conclusion name them. A case without a plan names
+/// them only in the conclusion.
 fn not_covered(state: &State) -> Vec<&str> {
     let by_plan = state.plan.iter().flat_map(|plan| &plan.not_covered);
     let by_draft = state.draft.iter().flat_map(|draft| &draft.not_covered);
@@ -70,7 +72,7 @@ fn not_covered(state: &State) -> Vec<&str> {
     lines.filter(|line| told.insert(*line)).collect()
 }
 
-/// What the engine knows was not seen: failed and unrun steps, logs of another time, and answers that were cut.
+/// Returns the gaps that the engine knows of: failed and unrun steps, logs of another time, and cut answers.
 pub(super) fn gaps(state: &State, prose: &Prose<'_>) -> Vec<String> {
     let steps = state.steps().iter().filter_map(|step| match step.status {
         StepStatus::Failed => {
@@ -97,7 +99,7 @@ pub(super) fn gaps(state: &State, prose: &Prose<'_>) -> Vec<String> {
     steps.chain(silent).chain(cut).chain(lesser).collect()
 }
 
-/// A step by what may be shown of its words, else by its number.
+/// Returns the part of a step's title that may be shown, else its number.
 fn named(step: &Step, prose: &Prose<'_>) -> String {
     let words = prose.text(&step.description);
     if words.is_empty() {
@@ -107,7 +109,7 @@ fn named(step: &Step, prose: &Prose<'_>) -> String {
     }
 }
 
-/// What an answer that was cut does not hold: in its tool's own words where we wrote them, else in numbers.
+/// Describes what a cut answer lacks: in the tool's words where we wrote them, else in numbers.
 fn cut(state: &State, evidence: &Evidence) -> String {
     let (id, tool, body) = (evidence.id, &evidence.tool, evidence.body.value());
     let note = body.get("note").and_then(Value::as_str);

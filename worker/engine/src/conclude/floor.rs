@@ -1,9 +1,9 @@
-//! The verdict floor: only code exonerates.
+//! The verdict rules: only code exonerates.
 //!
 //! A benign verdict or a lowered severity needs every required subject of the ledger covered and looked up whole (see
-//! [`crate::verdict_policy`]), no failed key step (of the plan, and of the playbook for such alerts, whoever made the plan),
-//! nothing that cut the work short, and no text that talks to the analyst. Towards worse, an analyst may go freely, as long
-//! as its claims are borne by evidence.
+//! [`crate::verdict_policy`]). No key step may have failed, whether the plan or the playbook for such alerts marks
+//! it. Nothing may have cut the work short, and no text may address the analyst. An analyst may make the verdict
+//! worse as long as evidence supports its claims.
 
 use nightshift_alert::{Alert, Severity};
 
@@ -14,7 +14,7 @@ use crate::{
     ConclusionDraft, Finding, Leaning, Override, Reason, Stance, State, StepStatus, Verdict,
 };
 
-/// Names of the rules that may override an analyst, as reports and metrics have them.
+/// Names of the rules that may override an analyst, as used in reports and metrics.
 pub const OVERRIDES: &[&str] = &[
     "not_exonerated",
     "severity_floor",
@@ -33,13 +33,13 @@ pub(super) struct Ruling {
     pub(super) severity: Severity,
     pub(super) would_decide: Vec<String>,
     pub(super) overridden: Vec<Override>,
-    /// Whether a record clears the alert, and nothing stands in the way.
+    /// Whether a record clears the alert and nothing blocks it.
     pub(super) cleared: bool,
-    /// What holds up an alert that records clear.
+    /// Reason why an alert that records clear is held up.
     pub(super) held_up: Option<String>,
 }
 
-/// Applies the rules to what the analyst proposes.
+/// Applies the rules to the analyst's proposal.
 pub(super) fn rule(
     state: &State,
     ledger: &Ledger<'_>,
@@ -77,7 +77,7 @@ pub(super) fn rule(
 }
 
 impl Ruling {
-    /// Clears nothing, for something stands in the way.
+    /// Applies a blocker, so that nothing is cleared.
     fn stop(
         &mut self,
         obstacle: &Obstacle,
@@ -85,7 +85,8 @@ impl Ruling {
         draft: &ConclusionDraft,
         manipulation: bool,
     ) {
-        // An analyst that took the case for decided named nothing, and of one that was talked to nothing is shown.
+        // An analyst that considered the case decided named nothing, and after manipulation nothing of its text is
+        // shown.
         if draft.verdict.is_benign() || manipulation {
             self.would_decide.clone_from(&obstacle.would_decide);
         }
@@ -118,7 +119,8 @@ impl Ruling {
         }
     }
 
-    /// Names what records do not cover, whatever the analyst made of it: it may have heeded that, and said nothing of it.
+    /// Names what records do not cover, whatever the analyst concluded. The analyst may have used the fact without
+    /// naming it.
     fn name(&mut self, used: Shown) {
         if self.verdict == Verdict::Inconclusive && self.leaning == Leaning::Benign {
             self.leaning = Leaning::None;
@@ -145,7 +147,7 @@ impl Ruling {
     }
 }
 
-/// What a record allows is real: only one that says so makes the detection wrong.
+/// Chooses the benign verdict: the detection is wrong only where a record says so.
 fn which_benign(ruling: &mut Ruling, ledger: &Ledger<'_>) {
     if ruling.verdict == Verdict::FalsePositive && !ledger.says_wrong() {
         let why = "no record that clears it says that the detection is wrong";
@@ -158,7 +160,7 @@ fn which_benign(ruling: &mut Ruling, ledger: &Ledger<'_>) {
     }
 }
 
-/// A true positive without one claim that its evidence bears is none.
+/// Rejects a true positive without a single supported claim.
 fn require_support(ruling: &mut Ruling, findings: &[Finding]) {
     let borne = findings
         .iter()
@@ -175,7 +177,7 @@ fn require_support(ruling: &mut Ruling, findings: &[Finding]) {
     }
 }
 
-/// An analyst that would not answer decides nothing, and the severity stays.
+/// Applies the refusal of an analyst: the verdict is undecided and the severity stays.
 fn refused(ruling: &mut Ruling, state: &State, alert: &Alert) {
     if !state.refused {
         return;
@@ -195,25 +197,25 @@ fn refused(ruling: &mut Ruling, state: &State, alert: &Alert) {
     );
 }
 
-/// A case whose work was cut short says so, unless what it has is enough.
+/// Marks a case whose work was cut short, unless its evidence is enough.
 fn cut_short(ruling: &mut Ruling, state: &State) {
     if state.cut_by().is_some() && ruling.verdict == Verdict::Inconclusive {
         ruling.reason = Reason::BudgetExhausted;
     }
 }
 
-/// What keeps an alert from being cleared.
+/// A reason that keeps an alert from being cleared.
 pub(super) struct Obstacle {
     rule: &'static str,
     reason: Reason,
     pub(super) text: String,
-    /// Where the case leans that an analyst took for benign.
+    /// Leaning of the case when the analyst took it for benign.
     leaning: Leaning,
     would_decide: Vec<String>,
 }
 
 impl Obstacle {
-    /// One that says nothing against its being benign.
+    /// Creates a blocker that does not speak against a benign leaning.
     fn of(rule: &'static str, reason: Reason, text: String, would_decide: Vec<String>) -> Self {
         Self {
             rule,
@@ -224,7 +226,7 @@ impl Obstacle {
         }
     }
 
-    /// Text in the data talks to the analyst.
+    /// Creates the blocker for manipulation.
     fn manipulation(state: &State, alert: &Alert) -> Self {
         let text = "text in the data talks to the analyst, so nothing in it may clear the alert";
         Self {
@@ -239,7 +241,7 @@ impl Obstacle {
     }
 }
 
-/// Why nothing may clear this alert, if something stands in the way.
+/// Returns the reason why nothing may clear this alert, if there is one.
 pub(super) fn obstacle(
     state: &State,
     ledger: &Ledger<'_>,
@@ -258,7 +260,7 @@ pub(super) fn obstacle(
             "key_step_failed",
             Reason::ToolFailure,
             format!("the key step {} came to no result", step.id),
-            // The report's gaps name the step and why it failed.
+            // The report's gaps name the step and its failure.
             Vec::new(),
         ));
     }
@@ -283,13 +285,13 @@ pub(super) fn obstacle(
             "key_step_failed",
             Reason::ToolFailure,
             text,
-            // The report's gaps name all that has no answer.
+            // The report's gaps name everything without an answer.
             Vec::new(),
         ));
     }
     if let Some(text) = ledger.shown_uncovered() {
         return Some(Obstacle {
-            // That a record clears the rest says nothing about who this was.
+            // A record that clears the rest says nothing about who acted.
             leaning: Leaning::None,
             ..Obstacle::of(
                 "not_exonerated",
@@ -305,9 +307,9 @@ pub(super) fn obstacle(
     })
 }
 
-/// What logs show beside an alert whose own subjects records clear.
+/// Use that logs show beside an alert whose own subjects records clear.
 struct Shown {
-    /// What stands in the way, in half a sentence.
+    /// The blocker in half a sentence.
     text: String,
     would_decide: Vec<String>,
 }
@@ -320,8 +322,8 @@ fn shown_elsewhere(ledger: &Ledger<'_>) -> Option<Shown> {
     })
 }
 
-/// What rules want answered before anything is cleared, and nobody got an answer to: the plan may be of an analyst that
-/// marked no step as key, or asked nothing.
+/// Returns what the rules want answered before clearing, and what has no answer. The plan may come from an analyst
+/// that marked no step as key, or asked nothing.
 fn unanswered(state: &State) -> Option<String> {
     let first = state.unanswered.first()?;
     Some(match state.unanswered.len() {
@@ -330,7 +332,7 @@ fn unanswered(state: &State) -> Option<String> {
     })
 }
 
-/// The same where it is all that holds up an alert which records clear.
+/// Returns the missing answer when it is all that holds up an alert which records clear.
 pub(super) fn lacks_answers(state: &State, ledger: &Ledger<'_>) -> Option<String> {
     if !ledger.covers_alert() {
         return None;
@@ -338,8 +340,8 @@ pub(super) fn lacks_answers(state: &State, ledger: &Ledger<'_>) -> Option<String
     unanswered(state).or_else(|| ledger.not_looked_up(state))
 }
 
-/// All of it, where it says why the alert is not cleared: where the analyst would have it benign or less severe, or records
-/// clear it and nothing is decided. What an analyst found no need to ask is no gap of anything else.
+/// Returns all missing answers where they explain why the alert is not cleared: the analyst called it benign or less
+/// severe, or records clear it and nothing is decided. Otherwise an unneeded question is not a gap.
 pub(super) fn gaps(
     state: &State,
     ledger: &Ledger<'_>,
@@ -355,8 +357,8 @@ pub(super) fn gaps(
     }
 }
 
-/// Whether records clear the alert and what logs show of its actors; and what holds up one whose own subjects records clear,
-/// in half a sentence: that use, or that there is no answer which is wanted first.
+/// Returns whether records clear the alert and the logged acts of its actors. For an alert whose own subjects records
+/// clear, also returns what holds it up, in half a sentence: other use, or a missing answer.
 pub(crate) fn cleared(state: &State, ledger: &Ledger<'_>) -> (bool, Option<String>) {
     if !ledger.covers_alert() {
         return (false, None);

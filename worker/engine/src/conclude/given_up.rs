@@ -1,15 +1,16 @@
-//! The conclusion of a case that workers were lost with: the next one is not to be lost with it too.
+//! The conclusion of a case that repeatedly crashed its worker. It keeps the case from crashing the next one.
 //!
-//! How many were lost is known to the store alone. No event tells of it but the conclusion itself, by why it failed.
+//! Only the store knows how many workers were lost. No event records the number except the failure text of the
+//! conclusion.
 
 use super::{NO_CONCLUSION, conclusion};
 use crate::{Conclusion, State};
 
-/// What stands behind the number of workers.
+/// Failure text after the number of workers.
 const WERE_LOST: &str = " workers were lost while they ran this case";
 
-/// The conclusion after so many workers were lost, as of a run that failed: nothing that an analyst had concluded before
-/// counts. None before the case is opened.
+/// Returns the conclusion of a failed run after `workers_lost` workers were lost, or `None` before the case is
+/// opened. Earlier conclusions of an analyst do not count.
 #[must_use]
 pub fn given_up(state: &State, workers_lost: u32) -> Option<Conclusion> {
     conclusion(&State {
@@ -20,7 +21,7 @@ pub fn given_up(state: &State, workers_lost: u32) -> Option<Conclusion> {
     })
 }
 
-/// With how many workers lost a case was given up, by why it failed; none where it failed otherwise.
+/// Parses the number of lost workers from a failure text. Returns `None` for other failures.
 pub(crate) fn workers_lost(failed: &str) -> Option<u32> {
     let why = failed.strip_prefix(NO_CONCLUSION)?;
     why.strip_suffix(WERE_LOST)?.parse().ok()

@@ -1,4 +1,4 @@
-//! What would decide a case that code would not let be cleared: the record, the run or the person that is missing.
+//! What would decide a case that code did not clear: the missing record, run or person.
 
 use nightshift_alert::{Alert, Role};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::standing::REGISTERS;
 use crate::{Cap, State, acts_outward};
 
-/// Text in the data talks to the analyst: only somebody whom the data cannot reach decides.
+/// Returns the advice after text in the data addressed the analyst. Only a person whom the data cannot reach decides.
 pub(super) fn manipulated(state: &State, alert: &Alert) -> Vec<String> {
     let actor = actor(alert);
     let team = owner(state, actor).map_or_else(String::new, |team| format!(" ({team})"));
@@ -23,7 +23,7 @@ pub(super) fn manipulated(state: &State, alert: &Alert) -> Vec<String> {
     lines
 }
 
-/// The work was cut short.
+/// Returns the advice when the work was cut short.
 pub(super) fn cut_short(state: &State) -> String {
     match state.cut_by() {
         Some(Cap::DayUsd) => "Another run, once the day's budget has room".to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn cut_short(state: &State) -> String {
     }
 }
 
-/// Who acted: of what goes outward the machine itself.
+/// Returns the actor; for outward alerts, the machine itself.
 fn actor(alert: &Alert) -> &str {
     let mut itself = alert
         .with_role(Role::Target)
@@ -47,7 +47,7 @@ fn actor(alert: &Alert) -> &str {
         .map_or("this alert's actor", |indicator| indicator.value.as_str())
 }
 
-/// Who owns a value, by a register that was asked for it.
+/// Returns the owner of a value, from a register that was asked for it.
 fn owner(state: &State, value: &str) -> Option<String> {
     let asked = state.evidence.values().filter(|evidence| {
         REGISTERS.contains(&evidence.kind.as_str())
@@ -108,7 +108,7 @@ mod tests {
         insta::assert_snapshot!(end.would_decide.join("\n"), @"The owner of 198.51.100.7 (team-edge), asked by another channel: whether it was theirs");
     }
 
-    /// A case of these callers, whose first one a record clears.
+    /// Returns a case with these callers, the first of which a record clears.
     fn called_by(callers: &[&str]) -> State {
         let mut opened = fixture::opened(Limits::default());
         let mut alert = Alert::clone(&opened.alert);

@@ -1,8 +1,8 @@
-//! The plain conclusion: what can be said when no analyst answered.
+//! The fallback conclusion when no analyst answered.
 
 use crate::{ConclusionDraft, Leaning, Reason, State, Verdict};
 
-/// What was done, without a judgement.
+/// Lists what was done, without a judgement.
 pub(super) fn draft(state: &State) -> ConclusionDraft {
     let severity = state
         .alert()

@@ -1,7 +1,8 @@
-//! Prose: what a model writes beside its claims, where no quote stands behind a sentence.
+//! Filters the prose that a model writes beside its claims, where no quote supports a sentence.
 //!
-//! A sentence that names an address, a domain, a hash or an ARN which nothing of the case holds is left out. Where the
-//! verdict was overridden, or text in the data talks to the analyst, all of it is. What rules write is as it is.
+//! A sentence is left out when it names an address, a domain, a hash or an ARN that the case does not hold. When the
+//! verdict was overridden, or text in the data addresses the analyst, all prose is left out. Text of rules is not
+//! filtered.
 
 use std::sync::OnceLock;
 
@@ -10,24 +11,24 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use super::claims::{Said, unsaid};
 use crate::{State, Verdict};
 
-/// What of a model's prose a report may show.
+/// Filter for the prose of a model that a report may show.
 pub struct Prose<'a>(Kept<'a>);
 
 enum Kept<'a> {
-    /// All: rules wrote it.
+    /// Shows everything; rules wrote it.
     All,
-    /// The sentences whose values stand in what the case holds.
+    /// Shows the sentences whose values the case holds.
     Known {
         state: &'a State,
-        /// Its evidence, read when it is first asked for.
+        /// Evidence of the case, read on first use.
         bodies: OnceLock<Vec<Said>>,
     },
-    /// Nothing.
+    /// Shows nothing.
     Nothing,
 }
 
 impl<'a> Prose<'a> {
-    /// That of a concluded case; all of it before the conclusion.
+    /// Creates the filter of a case; before the conclusion it shows everything.
     #[must_use]
     pub fn of(state: &'a State) -> Self {
         match &state.conclusion {
@@ -36,7 +37,7 @@ impl<'a> Prose<'a> {
         }
     }
 
-    /// That of a case whose verdict came to be this one.
+    /// Creates the filter for a case with this final verdict.
     pub(super) fn under(state: &'a State, verdict: Verdict, manipulation: bool) -> Self {
         let overridden = state
             .draft
@@ -54,7 +55,7 @@ impl<'a> Prose<'a> {
         })
     }
 
-    /// What may be shown of a text.
+    /// Returns the part of a text that may be shown.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
         match &self.0 {
@@ -71,7 +72,7 @@ impl<'a> Prose<'a> {
         }
     }
 
-    /// What may be shown of lines; one of which nothing is left goes.
+    /// Returns the parts of lines that may be shown, without empty lines.
     #[must_use]
     pub fn lines(&self, lines: &[String]) -> Vec<String> {
         lines
@@ -82,7 +83,7 @@ impl<'a> Prose<'a> {
     }
 }
 
-/// The evidence of calls that were answered.
+/// Returns the evidence of answered calls.
 fn read(state: &State) -> Vec<Said> {
     state
         .evidence
@@ -92,7 +93,7 @@ fn read(state: &State) -> Vec<Said> {
         .collect()
 }
 
-/// Whether the case holds every value that a sentence names.
+/// Returns whether the case holds every value that a sentence names.
 fn stands<'b>(sentence: &str, state: &State, bodies: &dyn Fn() -> &'b Vec<Said>) -> bool {
     let says = |kind, value: &str| {
         state.knows(kind, value) || bodies().iter().any(|said| said.mentions(kind, value))

@@ -1,11 +1,11 @@
-//! The words of the verdict line: which kind of benign it is, and why it is what it is.
+//! The reason in the verdict line, which also tells the kinds of benign apart.
 //!
-//! Reports say them as their own, so they follow from the verdict and from records. An analyst's word counts where nothing
-//! that code knows says otherwise.
+//! Reports state the reason as their own, so it follows from the verdict and from records. The analyst's reason
+//! counts where no known fact contradicts it.
 
 use crate::{Reason, State, StepStatus, Verdict};
 
-/// The analyst's reason where it fits the verdict, else that of the verdict.
+/// Returns the analyst's reason where it fits the verdict, else the reason of the verdict.
 pub(super) fn of(verdict: Verdict, said: Reason, state: &State) -> Reason {
     let by_a_record = matches!(
         said,

@@ -1,6 +1,6 @@
-//! What registers and watch lists of the case say of an address or a name that an action is about.
+//! The reputation of an address or a name in an action: what registers and watch lists of the case say about it.
 //!
-//! Advice to block is followed at three in the morning: where it names our own egress address, the advice is the outage.
+//! Advice to block is followed under pressure. If it names our own egress address, the advice causes the outage.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -11,24 +11,24 @@ use serde_json::Value;
 use crate::reach::{host, is_own};
 use crate::{Evidence, Standing, State};
 
-/// Kinds of tools whose rows say whose an address is.
+/// Kinds of tools whose rows say who owns an address.
 pub(super) const REGISTERS: [&str; 4] = [
     "asset_lookup",
     "identity_lookup",
     "authorised_scanners",
     "watchlist",
 ];
-/// Fields of their rows that say whose an address is. Others may name an address that is not: `outside_usual_networks` has
-/// those of the alert that are strange to an identity.
+/// Fields of these rows that say who owns an address. Other fields may name a foreign one: `outside_usual_networks`
+/// has the alert's addresses that are unusual for an identity.
 const ADDRESSES: [&str; 5] = ["addresses", "usual_networks", "subject", "entry", "id"];
-/// What a watch list must say of an address that is ours.
+/// Meanings of watch lists for our own addresses.
 const OURS: [&str; 3] = ["own", "vpn", "allowed"];
-/// Widest networks that are anybody's, in bits of IPv4 and IPv6.
+/// Widest networks that can have one owner, as prefix lengths of IPv4 and IPv6.
 const WIDEST: (u8, u8) = (8, 19);
-/// What a watch list says of an address or a name that nobody means well with.
+/// Meanings of watch lists for malicious addresses and names.
 const BAD: [&str; 4] = ["malicious", "tor_exit", "mining_pool", "sinkhole"];
 
-/// What this case holds about addresses and names.
+/// Facts of this case about addresses and names.
 pub(super) struct Standings<'a> {
     never_send: &'a [String],
     networks: Vec<IpNet>,
@@ -57,7 +57,7 @@ impl<'a> Standings<'a> {
         all
     }
 
-    /// What the answer says of the value that was asked about.
+    /// Adds what an answer says about the value that was asked for.
     fn read(&mut self, evidence: &Evidence) {
         let asked = evidence.arguments.values().filter_map(Value::as_str);
         let asked: Vec<String> = asked.map(str::to_owned).collect();
@@ -77,7 +77,8 @@ impl<'a> Standings<'a> {
         }
     }
 
-    /// Ours goes before bad: a list of others may hold our own address too, and blocking it stops us.
+    /// Returns the reputation of a value. Own wins over malicious: a foreign list may hold our address, and blocking
+    /// it stops us.
     pub(super) fn value(&self, value: &str) -> Option<Standing> {
         let host = host(value);
         let is_in = |names: &BTreeSet<String>| names.contains(value) || names.contains(host);
@@ -91,8 +92,8 @@ impl<'a> Standings<'a> {
     }
 }
 
-/// The addresses of what clears the alert, and those that registers gave in this case. Also what is over or switched off:
-/// blocking what may still be ours costs more than not advising it.
+/// Returns the addresses of clearing records and of register answers in this case. Expired and disabled rows count
+/// too, because blocking our own address costs more than missing advice.
 fn recorded(state: &State) -> Vec<IpNet> {
     let cleared = state.exonerations.iter().map(|fact| fact.subject.as_str());
     let mut networks: Vec<IpNet> = cleared.filter_map(network).collect();
@@ -104,7 +105,8 @@ fn recorded(state: &State) -> Vec<IpNet> {
     networks
 }
 
-/// The addresses and networks of a register's rows; the question, which the answer repeats, stands above them.
+/// Collects the addresses and networks of a register's rows. The question, which the answer repeats, is not among the
+/// rows.
 fn told(body: &Value, networks: &mut Vec<IpNet>) {
     let lists = body.as_object().into_iter().flat_map(|map| map.values());
     for row in lists.filter_map(Value::as_array).flatten() {
@@ -116,7 +118,7 @@ fn told(body: &Value, networks: &mut Vec<IpNet>) {
     }
 }
 
-/// A text, or a list of texts.
+/// Collects networks from a text or a list of texts.
 fn collect(value: &Value, networks: &mut Vec<IpNet>) {
     match value {
         Value::String(text) => networks.extend(network(text)),
@@ -217,7 +219,7 @@ mod tests {
             assert_eq!(standings.value(ours), Some(Standing::Ours), "{ours}");
         }
         assert_eq!(standings.value("198.51.100.24"), Some(Standing::Bad));
-        // The alert's own actor, what a register does not know, and what a log holds.
+        // The alert's own actor, a value unknown to a register, and a value of a log.
         for other in ["198.51.100.7", "evil.example", "203.0.113.99"] {
             assert_eq!(standings.value(other), None, "{other}");
         }

@@ -1,11 +1,12 @@
-//! The first sentences of a report, made by code: what happened, and from the verdict and what is proven, why it is that.
+//! The summary of a report, written by code: what happened, and why the verdict follows from what is proven.
 
 use super::confidence::is_trusted;
 use crate::quote::is_whole;
 use crate::{Conclusion, EvidenceId, Finding, Leaning, Quote, Stance, State, Verdict};
 use nightshift_alert::Alert;
 
-/// What happened, then what decides it or what is missing; `held_up` says why an alert that records clear is not cleared.
+/// Writes what happened, then what decides the case or what is missing. `held_up` says why an alert that records
+/// clear is not cleared.
 pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) -> String {
     let Some(alert) = state.alert() else {
         return String::new();
@@ -13,11 +14,11 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
     let why = reasons(conclusion, state, alert);
     let happened = alert.what_happened();
     let named = named(&happened, alert);
-    // Claims of an attack tell what happened themselves; what a register says or does not know does not.
+    // Claims of an attack say themselves what happened; statements of a register do not.
     let is_told = conclusion.verdict == Verdict::TruePositive
         && !named.is_empty()
         && named.iter().all(|value| why.join(" ").contains(value));
-    // The strongest claim of an attack comes first where it is about what the sentence is about.
+    // The strongest claim of an attack comes first when its subject is that of the sentence.
     let begins = conclusion.verdict == Verdict::TruePositive
         && why
             .first()
@@ -34,10 +35,10 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
     said.join(" ")
 }
 
-/// The claims that bear the verdict or the leaning, the strongest first.
+/// Returns the claims that support the verdict or the leaning, the strongest first.
 fn reasons(conclusion: &Conclusion, state: &State, alert: &Alert) -> Vec<String> {
-    // What speaks for malice may stand on what anybody wrote, and on a part of it; what speaks against it opens no report on
-    // that alone. Of what is not decided the alert's own word is said already.
+    // A claim of malice may rest on untrusted or partial text. A claim against malice opens no report on such text
+    // alone. For an undecided case the alert's own sentence is already written.
     let is_decided = conclusion.verdict != Verdict::Inconclusive;
     let counts = |finding: &Finding| {
         let mut evidence = finding.evidence.iter();
@@ -66,14 +67,14 @@ fn reasons(conclusion: &Conclusion, state: &State, alert: &Alert) -> Vec<String>
     }
 }
 
-/// The values of the alert that the sentence names.
+/// Returns the values of the alert that the sentence names.
 fn named<'a>(happened: &str, alert: &'a Alert) -> Vec<&'a str> {
     let values = alert.indicators.iter().map(|one| one.value.as_str());
     let values = values.chain(alert.subject());
     values.filter(|value| happened.contains(value)).collect()
 }
 
-/// Why it is not decided: the rule or the record that stands in the way, else the first thing that is missing.
+/// Returns why the case is undecided: the rule or record in the way, else the first missing fact.
 fn undecided(conclusion: &Conclusion, alert: &Alert, held_up: Option<&str>) -> String {
     let rule = conclusion.overridden.first();
     let why = rule.map(|rule| rule.why.as_str()).or(held_up);
@@ -85,7 +86,7 @@ fn undecided(conclusion: &Conclusion, alert: &Alert, held_up: Option<&str>) -> S
     }
 }
 
-/// Without the capital of a plain first word: `Logs of …` goes on in a sentence as `logs of …`.
+/// Lowercases the first letter of a plain word: `Logs of …` continues a sentence as `logs of …`.
 fn lower(text: &str) -> String {
     let first = text.split_whitespace().next().unwrap_or_default();
     let mut chars = text.chars();
@@ -97,14 +98,15 @@ fn lower(text: &str) -> String {
     }
 }
 
-/// Whether it is all that its place says: `approved for a scan` may be taken out of `not approved for a scan`.
+/// Returns whether a quote is the whole text of its field: `approved for a scan` may be cut from `not approved for a
+/// scan`.
 fn stands_whole(state: &State, quote: &Quote) -> bool {
     state
         .evidence_of(quote.id)
         .is_some_and(|evidence| is_whole(&evidence.body.value(), &quote.quote))
 }
 
-/// With a full stop.
+/// Adds a full stop.
 fn ended(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?', '…', '。', '．', '！', '？']) {
@@ -114,7 +116,8 @@ fn ended(text: &str) -> String {
     }
 }
 
-/// With a capital and a full stop. A value at the front (`pool.example.com`, `i-0a1b`, a user `alice`) keeps its letters.
+/// Capitalises a sentence and adds a full stop. A value at the start (`pool.example.com`, `i-0a1b`, a user `alice`)
+/// keeps its case.
 fn sentence(text: &str, alert: &Alert) -> String {
     let text = text.trim();
     let first_word = text.split_whitespace().next().unwrap_or_default();

@@ -5,13 +5,13 @@ use nightshift_alert::{Alert, Severity};
 use super::floor::Ruling;
 use crate::{Leaning, Urgency, Verdict};
 
-/// When somebody should act.
+/// Returns when somebody should act.
 pub(super) fn of(ruling: &Ruling, alert: &Alert, manipulation: bool) -> Urgency {
     if alert.is_sample() || ruling.verdict.is_benign() {
         return Urgency::None;
     }
     let urgency = by_severity(ruling);
-    // Somebody who writes to the analyst is there now, whatever the alert is worth.
+    // An attacker who addresses the analyst is active now, whatever the alert's severity.
     if manipulation {
         urgency.max(Urgency::ThisShift)
     } else {

@@ -1,4 +1,4 @@
-//! What the properties of the machine found, each on its own.
+//! Single cases of faults that the property tests found.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::*;
 struct Case(State);
 
 impl Case {
-    /// Opened with these limits; a question reserves one model call.
+    /// Opens a case with these limits; a question reserves one model call.
     fn new(limits: Limits) -> Self {
         let reserve = Cost {
             model_calls: 1,
@@ -34,7 +34,7 @@ impl Case {
         apply(&mut self.0, &Event::new(at(101), body));
     }
 
-    /// Starts all that is wanted, and says what it was.
+    /// Starts all wanted commands and returns their ids.
     fn start(&mut self) -> Vec<String> {
         let commands = decide(&self.0);
         let ids: Vec<CommandId> = commands.iter().filter_map(Command::id).cloned().collect();
@@ -63,7 +63,7 @@ impl Case {
         });
     }
 
-    /// Takes a plan of these steps with their calls.
+    /// Accepts a plan of these steps with their calls.
     fn plan(&mut self, steps: &[&[ToolCall]]) {
         assert_eq!(self.start(), ["plan"]);
         let step = |(index, calls): (usize, &&[ToolCall])| StepDraft {
@@ -115,7 +115,7 @@ fn time_that_ends_while_the_case_is_concluded_does_not_make_it_stand_still() {
 
 #[test]
 fn a_wave_asks_no_more_than_the_caps_have_room_for() {
-    // Of four calls the plan has none left charged, one is kept for the conclusion.
+    // Of four calls one is charged for the plan and one is kept for the conclusion.
     let mut case = Case::new(calls(4));
     case.plan(&[&[], &[], &[], &[]]);
     assert_eq!(case.start(), ["turn:s1:1", "turn:s2:1", "turn:s3:1"]);

@@ -1,11 +1,11 @@
-//! What rules want answered before anything is cleared: it is journaled, holds up what records clear, and is told.
+//! Questions that rules want answered before clearing: they are journaled, shown, and hold up what records clear.
 
 use super::scripted::*;
 use super::*;
 use crate::fixture::at;
 use crate::*;
 
-/// Rules that want these answered.
+/// Rules that want these questions answered.
 struct Want(Vec<String>);
 
 impl Exonerator for Want {
@@ -19,7 +19,7 @@ impl Exonerator for Want {
 
 const WANTED: &str = "Search the log: no answer, and nothing is cleared without one";
 
-/// A case whose actor a record clears, with an analyst that says this; its journal ends with the conclusion.
+/// Returns the journal of a case whose actor a record clears, with an analyst of this verdict.
 async fn journal(wanted: Vec<String>, verdict: Verdict) -> Vec<Event> {
     let mut run = Run::new(one_step(verdict));
     run.shelf = Arc::new(Shelf {
@@ -89,7 +89,7 @@ async fn what_rules_want_is_bounded_in_the_journal() {
     assert!(kept.iter().all(|line| line.chars().count() <= 600));
 }
 
-/// The event that says what the rules said.
+/// Returns the event with the answer of the rules.
 fn ruled(events: &[Event]) -> serde_json::Value {
     let mut all = events
         .iter()
@@ -115,7 +115,7 @@ async fn f32_older_and_newer_programs_read_what_rules_said() {
     let event = |event: &Event| serde_json::to_value(event).unwrap();
     assert_eq!(event(&older), written, "nothing is written of nothing");
 
-    // Whatever else stands beside it one day is passed over, as this was.
+    // Unknown fields of later versions are ignored, as this one was.
     written["unheard_of"] = serde_json::json!(["x"]);
     assert_eq!(read(&written), older);
 }

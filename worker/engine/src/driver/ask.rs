@@ -1,14 +1,13 @@
-//! Questions: to the analyst, and to the lesser one when no answer comes.
+//! Questions to the analyst, and to the fallback analyst when there is no answer.
 //!
-//! Retries and one repair are the analyst's own; what arrives here as an error is final. Once the lesser analyst has
-//! taken over it keeps the case, so that a plan is not carried out by two.
+//! Retries and one repair are up to the analyst, so an error here is final. Once the fallback analyst has taken over
+//! it keeps the case, so that one plan is not run by two analysts.
 
 use super::{Came, Ports};
 use crate::{
     Allowance, Analyst, Answer, AskError, History, Measure, NoAnswer, Outcome, Question, State,
 };
 
-/// Asks, and says what came of it.
 pub(super) async fn ask(
     ports: &Ports,
     state: &State,
@@ -63,7 +62,7 @@ pub(super) async fn ask(
     came
 }
 
-/// A case whose active time is used up stands in line no more: it would do so for ever.
+/// Makes a missed slot a final error once the case's active time is used up, or the case would wait for ever.
 fn given_up(
     first: Result<Answer<Outcome>, NoAnswer>,
     state: &State,
@@ -107,7 +106,7 @@ fn reflection_result(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Puts one question to one analyst.
+/// Asks one analyst one question.
 async fn put(
     analyst: &dyn Analyst,
     state: &State,

@@ -1,4 +1,4 @@
-//! What becomes of a case when the day's budget is spent in the middle of it.
+//! Cases whose day budget runs out while they run.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,7 +8,7 @@ use super::scripted::*;
 use super::*;
 use crate::*;
 
-/// A script whose questions are paid for until the purse is empty.
+/// Scripted analyst whose questions are paid for until the budget is empty.
 pub(super) struct Paid {
     pub(super) script: Arc<Script>,
     pub(super) left: AtomicU32,
@@ -62,7 +62,7 @@ impl Analyst for Paid {
     }
 }
 
-/// A case that has money for so many questions, and maybe somebody who works for nothing.
+/// Runs a case with budget for `questions` questions and an optional fallback analyst that costs nothing.
 async fn spend(questions: u32, lesser: Option<Script>) -> State {
     let run = Run::new(one_step(Verdict::TruePositive));
     let ports = Ports {

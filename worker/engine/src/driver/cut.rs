@@ -1,4 +1,4 @@
-//! Which cases a cap cut short, and which had done all their work when nothing more could be asked.
+//! Cases that a cap cut short, and cases whose work was done when nothing more could be asked.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
@@ -10,7 +10,7 @@ use super::scripted::*;
 use super::*;
 use crate::*;
 
-/// Pays 0.25 USD for each question, and notes what the last one was told of a cap.
+/// Analyst that pays 0.25 USD per question and records the cap that the last question names.
 struct Noted {
     paid: Paid,
     told: Mutex<Vec<Option<Cap>>>,
@@ -39,7 +39,7 @@ impl Analyst for Noted {
     }
 }
 
-/// The conclusion of a case that a record clears, with this cap, and 0.25 USD kept for each question.
+/// Returns the conclusion of a case that a record clears, under this cap, with 0.25 USD reserved per question.
 async fn concluded(script: Script, strategy: Strategy, usd: f64) -> Conclusion {
     let mut run = Run::new(script);
     run.opened.limits.usd = usd;
@@ -71,7 +71,7 @@ async fn concluded(script: Script, strategy: Strategy, usd: f64) -> Conclusion {
 
 #[tokio::test(start_paused = true)]
 async fn a_case_that_did_all_its_work_was_not_cut_short() {
-    // A plan and two turns are 0.75 USD: there is room for the conclusion, and for nothing beside it.
+    // A plan and two turns cost 0.75 USD, so there is room for the conclusion and nothing else.
     for usd in [1.0, 1.2, 1.3, 5.0] {
         let script = one_step(Verdict::BenignTruePositive);
         let end = concluded(script, Strategy::Planned, usd).await;
@@ -109,7 +109,7 @@ async fn a_case_that_had_something_left_to_do_was_cut_short() {
         ("a reflection", missed(), Strategy::Planned, 1.1),
         ("a step", two_steps(), Strategy::Planned, 1.1),
         ("a decision", acts_once(), Strategy::Adaptive, 0.7),
-        // It is asked for, has no answer, and cannot be asked for again.
+        // The question is asked, has no answer, and cannot be asked again.
         ("its answer", acts_once(), Strategy::Adaptive, 0.9),
     ] {
         let end = concluded(script, strategy, usd).await;

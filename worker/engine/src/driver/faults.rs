@@ -1,4 +1,4 @@
-//! Faults that predecessors of this machine had (R1, R2), where no other test of a rule is about them.
+//! Faults of earlier engines (R1, R2) that no other test covers.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::*;
 use crate::fixture::tools;
 use crate::*;
 
-/// Sees what every question carries.
+/// Records the content of every question.
 struct Listener {
     script: Arc<Script>,
     heard: std::sync::Mutex<Vec<(&'static str, String, String)>>,
@@ -47,7 +47,7 @@ impl Analyst for Listener {
     }
 }
 
-/// Runs a case under these ports to its report.
+/// Runs a case under these ports and returns its final state.
 async fn state(run: &Run, ports: Ports) -> State {
     let end = drive(&ports, fold(&run.opening()), &CancellationToken::new()).await;
     match end.unwrap() {
@@ -92,7 +92,7 @@ async fn r1_r2_every_question_carries_the_objective_and_the_alert() {
 
 #[tokio::test(start_paused = true)]
 async fn r1_what_was_found_is_stored_before_the_end() {
-    /// Looks into the journal at each call.
+    /// Reads the journal at each call.
     struct Looks(Arc<Memory>, std::sync::Mutex<Vec<usize>>);
     #[async_trait]
     impl Toolbox for Looks {
@@ -264,7 +264,7 @@ async fn r2_a_result_that_closes_a_tag_stays_one_value() {
 
 #[tokio::test(start_paused = true)]
 async fn f24_a_tool_that_hangs_fails_its_step_at_its_time_and_clears_nothing() {
-    /// A register that is never done with a look-up; earlier cases are told.
+    /// Register that never answers; look-ups of earlier cases do.
     struct Hangs(std::sync::Mutex<Vec<&'static str>>);
     #[async_trait]
     impl Toolbox for Hangs {

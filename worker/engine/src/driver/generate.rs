@@ -1,7 +1,7 @@
-//! Generated answers, hostile and sloppy: what any analyst and any tool may say, drawn from a seed and the command's id.
+//! Generated hostile and sloppy answers of analysts and tools, drawn from a seed and the command's id.
 //!
-//! The same command of the same world always gets the same answer, so that a case that was killed can be held against
-//! one that was not. Proptest draws the world and shrinks it; the answers follow from its seed.
+//! The same command of the same scenario always gets the same answer, so that a killed case can be compared with one
+//! that was not killed. Proptest draws and shrinks the scenario; the answers follow from its seed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::fixture::{at, opened, tools};
 use crate::*;
 
-/// Numbers that follow from a seed (splitmix64).
+/// Random numbers from a seed (splitmix64).
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -37,7 +37,7 @@ impl Dice {
     }
 
     fn list<T>(&mut self, below: usize, mut one: impl FnMut(&mut Self) -> T) -> Vec<T> {
-        // Now and then a list that no sober analyst would give.
+        // Sometimes returns a list longer than any real analyst would.
         let many = if self.one_in(150) {
             50
         } else {
@@ -47,13 +47,13 @@ impl Dice {
     }
 }
 
-/// What a case is run with, and where its answers come from.
+/// Setup of a case, and source of its answers.
 #[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) seed: u64,
     pub(super) limits: Limits,
     pub(super) reserve: Cost,
-    /// How many times the reserve a question may cost.
+    /// Maximum cost of a question as a multiple of its reserve.
     pub(super) dear: u64,
     pub(super) analyst: AnalystKind,
     pub(super) conduct: Conduct,
@@ -77,12 +77,12 @@ impl World {
         ]
     }
 
-    /// Whether questions cost something; where they do not no budget can be spent.
+    /// Returns whether questions cost something. Without cost no budget can be spent.
     fn costs(&self) -> bool {
         self.reserve != Cost::default()
     }
 
-    /// The answer to a command, with what it cost: up to `dear` times what was charged for it.
+    /// Returns the answer to a command and its cost, up to `dear` times the charged reserve.
     pub(super) fn answer(&self, command: &Command) -> EventBody {
         let id = command.id().unwrap().clone();
         let mut dice = Dice::of(self.seed, &id.0);
@@ -296,7 +296,7 @@ fn output(dice: &mut Dice, call: &ToolCall) -> ToolOutput {
     output
 }
 
-/// Records as registers hold them: approved and not, about this actor and about others, in force and not.
+/// Generates a register's record: approved or not, about this actor or another, in force or not.
 fn exoneration(dice: &mut Dice) -> Exoneration {
     let mut fact = super::scripted::scanner(dice.pick(&["198.51.100.7", "203.0.113.9"]));
     if dice.one_in(2) {
@@ -329,7 +329,7 @@ fn tool_error(dice: &mut Dice) -> ToolError {
     }
 }
 
-/// Whether a call is of a tool that the case has.
+/// Returns whether the case has the called tool.
 pub(super) fn is_declared(call: &ToolCall) -> bool {
     tools().iter().any(|spec| spec.name == call.tool)
 }

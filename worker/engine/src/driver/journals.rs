@@ -1,5 +1,5 @@
-//! Writes those journals of `tests/fixtures/journals` that the program cannot make without a model. They were written
-//! once, and are never written again: that they still fold is what they are for. See `verify::tests`.
+//! Writes the journals of `tests/fixtures/journals` that the program cannot make without a model. They were written
+//! once and are never rewritten: they must fold for ever. See `verify::tests`.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -56,7 +56,7 @@ async fn adaptive() {
     write("adaptive", &journal(&run));
 }
 
-/// Answers no look-up.
+/// Toolbox that answers no look-up.
 struct Away;
 
 #[async_trait]
@@ -95,7 +95,7 @@ async fn failed_tool() {
     write("failed_tool", &journal(&run));
 }
 
-/// Down at the first plan question, then as scripted.
+/// Analyst that is down at the first plan question and then follows its script.
 struct DownOnce(Mutex<VecDeque<()>>, Script);
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! How many questions the crypto-miner case takes, and how many of them one after the other: counted on paused time,
-//! where every answer takes a second and nothing else takes any. Limits: section 8 of the design.
+//! Number of questions in the crypto-miner case, in total and in sequence. They are counted on paused time, where
+//! every answer takes a second and nothing else takes any. Limits: section 8 of the design.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,7 +13,7 @@ use crate::*;
 
 const LATENCY: Duration = Duration::from_secs(1);
 
-/// An analyst that takes its time.
+/// Analyst whose answers take time.
 struct Slow {
     script: Arc<Script>,
     asked: AtomicU32,
@@ -53,7 +53,7 @@ impl Analyst for Slow {
     }
 }
 
-/// The call of the `number`th step; no two are the same.
+/// Returns the call of the `number`th step; no two are equal.
 fn call(number: usize) -> ToolCall {
     lookup(json!({"indicator": "198.51.100.7", "limit": number}))
 }
@@ -68,7 +68,7 @@ fn steps() -> Vec<StepDraft> {
         .into()
 }
 
-/// Questions in all, and one after the other.
+/// Returns the number of questions in total and in sequence.
 async fn count(script: Script) -> (u32, u32) {
     let mut run = Run::new(script);
     run.opened.analyst = AnalystKind::Model;

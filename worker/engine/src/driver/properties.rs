@@ -1,7 +1,8 @@
-//! The machine under any answers in any order, killed and thawed at any point: no driver, only fold and decide.
+//! The engine under any answers in any order, killed and resumed at any point, without a driver: only fold and
+//! decide.
 //!
-//! `NIGHTSHIFT_TEST_CASES=5000000` runs that many cases of each property. A case is small: what is proven about the
-//! whole comes from their number, and a failure prints the world and the seed that lead to it.
+//! `NIGHTSHIFT_TEST_CASES=5000000` runs that many cases of each property. A case is small, so the proof comes from
+//! their number. A failure prints the scenario and the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ use crate::{
     decide, fold,
 };
 
-/// A case in the hand: its journal, and what would be running.
+/// A case that is driven by hand: its journal and its running commands.
 struct Machine<'a> {
     world: &'a World,
     journal: Vec<Event>,
@@ -42,7 +43,7 @@ impl<'a> Machine<'a> {
         machine
     }
 
-    /// Adds an event, and checks what no event may change.
+    /// Appends an event and checks the invariants.
     fn write(&mut self, body: EventBody) {
         let event = Event::new(at(101), body);
         let before = self.state.clone();
@@ -67,8 +68,8 @@ impl<'a> Machine<'a> {
         self.is_within_caps();
     }
 
-    /// The bound of `docs/budget.md`: one question, and what the questions that run together and the last one cost
-    /// beyond what was kept for them.
+    /// Checks the bound of `docs/budget.md`: one question, and what the concurrent questions and the last one cost
+    /// beyond their reserves.
     fn is_within_caps(&self) {
         let limits = &self.world.limits;
         let charged = self.state.charged();
@@ -91,7 +92,7 @@ impl<'a> Machine<'a> {
         assert!(self.state.steps().len() <= limits.steps.max(1), "steps");
     }
 
-    /// Starts what the machine wants; false once it is at its end.
+    /// Starts the wanted commands. Returns false at the end of the case.
     fn start(&mut self) -> bool {
         let commands = decide(&self.state);
         assert_eq!(commands, decide(&self.state), "deciding twice is the same");
@@ -147,7 +148,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// One command ends, the `pick`th of those that run.
+    /// Ends the `pick`th of the running commands.
     fn finish(&mut self, pick: usize) {
         if self.running.is_empty() {
             return;
@@ -166,7 +167,7 @@ impl<'a> Machine<'a> {
         assert!(self.state.in_flight.is_empty());
     }
 
-    /// A worker of an older epoch wakes and says what it has, in other words than were said before.
+    /// Lets a worker of an older epoch resume and write its answers in other words.
     fn thaw(&mut self) {
         let Some(command) = self.lost.pop() else {
             return;
@@ -185,7 +186,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// What one byte of chaos does.
+    /// Applies one byte of chaos input.
     fn happen(&mut self, byte: u8) {
         let pick = usize::from(byte >> 4);
         match byte & 15 {
@@ -220,7 +221,6 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Runs to the end.
     fn run(mut self, chaos: &[u8]) -> Self {
         let mut chaos = chaos.iter();
         for _ in 0..2_000 {
@@ -236,7 +236,7 @@ impl<'a> Machine<'a> {
         panic!("no end after {} events", self.journal.len());
     }
 
-    /// Runs to the end, killed each time after that many rounds.
+    /// Runs the case to its end, killed after each of these rounds.
     fn killed(mut self, kills: &BTreeSet<u8>) -> Self {
         for round in 0..=u8::MAX {
             if !self.start() {
@@ -286,7 +286,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// No more questions than the caps on steps and turns leave room for, however often they were withdrawn or lost.
+    /// Checks that no more questions were asked than the caps on steps and turns allow, however often they were
+    /// withdrawn or lost.
     fn asked_within_the_caps(&self) {
         let limits = &self.world.limits;
         let steps = limits.steps.max(1);
@@ -325,7 +326,7 @@ proptest! {
     }
 }
 
-/// What a kill may leave its mark on: epochs, attempts, and nothing else.
+/// Removes what a kill may change: epochs and attempts.
 fn without_epochs(mut state: State) -> State {
     state.epoch = 0;
     state.attempts.clear();
@@ -352,7 +353,7 @@ proptest! {
     }
 }
 
-/// What generated cases must come to, for the properties to say anything.
+/// Situations that generated cases must reach, for the properties to mean anything.
 const CORNERS: &[&str] = &[
     "step done",
     "step failed",

@@ -1,4 +1,4 @@
-//! A scripted analyst and the shelf of tools it uses, for the tests of the machine.
+//! A scripted analyst and its toolbox, for the tests of the engine.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use super::*;
 use crate::fixture::{at, tools};
 use crate::*;
 
-/// Answers from lists; an empty list is an analyst that is away.
+/// Analyst that answers from lists; with an empty list it is unavailable.
 #[derive(Default)]
 pub(super) struct Script {
     pub(super) plan: Mutex<VecDeque<PlanAnswer>>,
@@ -65,7 +65,7 @@ impl Analyst for Script {
     }
 }
 
-/// Answers every look-up with the row it was asked for, and counts.
+/// Toolbox that answers every look-up with the requested row, and counts calls.
 #[derive(Default)]
 pub(super) struct Shelf {
     pub(super) calls: Mutex<Vec<String>>,

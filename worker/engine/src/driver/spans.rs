@@ -1,4 +1,4 @@
-//! Spans of a trace: each question and each call. Where no traces are recorded they cost a look at a flag.
+//! Trace spans of questions and calls. When no traces are recorded they cost one check of a flag.
 
 use nightshift_alert::CaseTrace;
 use tracing::field::Empty;
@@ -8,12 +8,12 @@ use super::Came;
 use crate::fold::step_of;
 use crate::{Command, Outcome, Question, State, ToolCall, ToolError};
 
-/// The target of spans that are part of a trace, and the one that is enabled where they hold what was asked and answered.
+/// Target of trace spans, and the target that is enabled when spans hold questions and answers.
 const TRACE: &str = "nightshift::trace";
 const CONTENT: &str = "nightshift::content";
 
-/// The span of a command: within that of its step, where it belongs to one. A step may go on in another process, so its
-/// span is known by its id, and written when the case ends.
+/// Creates the span of a command, within that of its step if it has one. A step may continue in another process, so
+/// its span is known by its id and written when the case ends.
 fn of(command: &Command, state: &State) -> Span {
     let step = command.id().and_then(step_of);
     let step = step.as_ref().map(|step| step.0.as_str());
@@ -54,7 +54,7 @@ fn of(command: &Command, state: &State) -> Span {
     }
 }
 
-/// A command that is carried out: where it is dropped before its end, its span says so.
+/// Span of a running command. When dropped before the end of the command, the span says so.
 pub(super) struct UnderWay(Span);
 
 impl UnderWay {
@@ -77,7 +77,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// Notes how it ended.
+/// Records how the command ended.
 fn ended(span: &Span, came: &Came) {
     if span.is_disabled() {
         return;

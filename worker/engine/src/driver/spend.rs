@@ -1,6 +1,6 @@
-//! What a case is charged with, whatever its requests cost and whatever becomes of its workers: the driver with its
-//! allowance, killed, frozen and thawed at any instant, out of time, away from its models, with questions of several
-//! requests that cost more than was kept for them.
+//! The charges of a case, whatever its requests cost and whatever happens to its workers. The driver and its budget
+//! are killed, frozen and resumed at any time, run out of time, and lose their models. Questions have several
+//! requests that cost more than their reserve.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,12 +17,12 @@ use super::*;
 use crate::fixture::{at, cases, tools};
 use crate::*;
 
-/// What all workers of a case share: its journal, and what is watched.
+/// What all workers of a case share: the journal and the observed values.
 struct Case {
     world: World,
     begun: Instant,
     epoch: AtomicU64,
-    /// Questions so far: asked again one costs something else.
+    /// Number of questions so far. A question that is asked again has another cost.
     asked: AtomicU64,
     kept: Mutex<Kept>,
 }
@@ -31,11 +31,10 @@ struct Case {
 struct Kept {
     journal: Vec<Event>,
     state: State,
-    /// The dearest request, as far as each cap is concerned.
+    /// The most expensive request, for each cap.
     dearest: Cost,
-    /// What all requests cost.
     spent: Cost,
-    /// Whether something was lost, so that nobody knows what it cost.
+    /// Whether a request was lost, so that its cost is unknown.
     lost: bool,
 }
 
@@ -44,7 +43,7 @@ impl Case {
         at(101) + chrono::Duration::from_std(self.begun.elapsed()).unwrap()
     }
 
-    /// Adds an event, and holds what is charged then against the caps.
+    /// Appends an event and checks the charges against the caps.
     fn write(&self, event: &Event) {
         let mut kept = self.kept.lock().unwrap();
         apply(&mut kept.state, event);
@@ -62,7 +61,7 @@ impl Case {
     }
 }
 
-/// The caps, passed by one call at the most.
+/// Checks that the caps are exceeded by one call at most.
 fn is_within(limits: &Limits, sum: Cost, one: Cost) {
     let tokens = sum.input_tokens + sum.output_tokens;
     assert!(sum.model_calls <= limits.calls, "calls: {sum:?}");
@@ -73,7 +72,7 @@ fn is_within(limits: &Limits, sum: Cost, one: Cost) {
     assert!(sum.usd <= limits.usd + one.usd + 1e-9, "usd: {sum:?}");
 }
 
-/// An analyst that pays for its answers in up to four requests, each of which asks first; or rules, which cost nothing.
+/// Analyst that makes up to four requests per answer, each after asking the budget; or rules, which cost nothing.
 struct Asked {
     case: Arc<Case>,
     pays: bool,
@@ -98,7 +97,7 @@ impl Asked {
                 let error = AskError::Unavailable { what };
                 return Err(NoAnswer { error, cost });
             };
-            // Most come near the most that they may cost.
+            // Most requests cost close to their maximum.
             let one = dear(&most, 8 - dice.below(9) / 2);
             {
                 let mut kept = case.kept.lock().unwrap();
@@ -129,7 +128,7 @@ impl Asked {
     }
 }
 
-/// So many eighths of a cost, by one call.
+/// Returns the given number of eighths of a cost, with one call.
 fn dear(one: &Cost, eighths: usize) -> Cost {
     let many = eighths as u64;
     Cost {
@@ -189,7 +188,7 @@ impl Analyst for Asked {
     }
 }
 
-/// Everything else that a worker has, at its epoch.
+/// The other ports of a worker, at its epoch.
 struct Worker {
     case: Arc<Case>,
     epoch: u64,
@@ -209,7 +208,7 @@ impl Toolbox for Worker {
 
 #[async_trait]
 impl Journal for Worker {
-    /// One may die before the write and after it, and who has lost the case writes nothing.
+    /// Kills the worker before or after the write, if its fate says so. A worker that lost the case writes nothing.
     async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
         sleep(Duration::from_millis(5)).await;
         if self.epoch != self.case.epoch.load(Ordering::Relaxed) {
@@ -235,7 +234,7 @@ fn asked(case: &Arc<Case>, pays: bool) -> Arc<dyn Analyst> {
     Arc::new(Asked { case, pays })
 }
 
-/// All that the worker of an epoch has.
+/// Returns the ports of an epoch's worker.
 fn ports(case: &Arc<Case>, epoch: u64, lesser: bool) -> Ports {
     let worker = Arc::new(Worker {
         case: Arc::clone(case),
@@ -252,10 +251,10 @@ fn ports(case: &Arc<Case>, epoch: u64, lesser: bool) -> Ports {
     }
 }
 
-/// What happens to a worker: when it is killed, and whether it only sleeps and wakes so much later.
+/// Fate of a worker: when it is killed, or frozen and when it resumes.
 type Fate = (u16, Option<u16>);
 
-/// Runs a case through these fates and then undisturbed to its end.
+/// Runs a case through these fates, then undisturbed to its end.
 async fn run(world: World, fates: Vec<Fate>, lesser: bool) -> Arc<Case> {
     let case = Arc::new(Case {
         begun: Instant::now(),
@@ -269,7 +268,7 @@ async fn run(world: World, fates: Vec<Fate>, lesser: bool) -> Arc<Case> {
     let mut asleep = Vec::new();
     for _ in 0..200 {
         if case.kept.lock().unwrap().state.is_over() {
-            // Its worker was killed with the end in the journal.
+            // The worker was killed after the end was in the journal.
             return case;
         }
         let (epoch, state) = case.claim();
@@ -315,7 +314,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
     prop::collection::vec((killed, wakes), 1..6)
 }
 
-/// Worlds with a few questions at once, whose caps on steps and turns are seldom what ends them.
+/// Generates scenarios with a few concurrent questions, which the caps on steps and turns seldom end.
 fn dear_worlds(minutes: impl Strategy<Value = u64>) -> impl Strategy<Value = World> {
     let caps = (3..40_u64, 150..900_u64, 2..20_u32, 2..5_usize);
     (worlds(), caps, minutes).prop_map(|(world, caps, minutes)| World {
@@ -340,7 +339,7 @@ fn in_time<T>(run: impl Future<Output = T>) -> T {
     runtime.block_on(run)
 }
 
-/// Runs a case, which holds its charges against its caps at each event, and looks at its end.
+/// Runs a case that checks its charges at each event, and checks its end.
 fn holds(world: World, fates: Vec<Fate>, lesser: bool) {
     let case = in_time(run(world, fates, lesser));
     let kept = case.kept.lock().unwrap();

@@ -1,4 +1,5 @@
-//! The machine's other ways: adaptive and direct cases, reflection when needed, a lesser analyst, second rounds.
+//! Other strategies of the engine: adaptive and direct cases, reflection when needed, a fallback analyst, second
+//! rounds.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -45,7 +46,7 @@ fn next_action(judged: bool, next: Option<StepDraft>) -> Decision {
     }
 }
 
-/// Two tasks, the second of which needs the first's result.
+/// Returns a script of two tasks, the second of which needs the first's result.
 fn two_tasks_adaptive() -> Script {
     Script {
         decisions: list([

@@ -1,4 +1,4 @@
-//! The machine under a scripted analyst: the rules of the design, and the faults of its predecessors.
+//! The engine under a scripted analyst: the rules of the design, and faults of earlier engines.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -424,7 +424,8 @@ async fn text_that_talks_to_the_analyst_clears_nothing() {
     }
 }
 
-/// What comes of a draft about an alert whose text talks to the analyst, though a scanner's record clears it.
+/// Returns the conclusion from a draft about an alert whose text addresses the analyst, though a scanner's record
+/// clears it.
 async fn of_manipulated(said: ConclusionDraft) -> crate::Conclusion {
     let run = Run::new(Script {
         drafts: list([said]),

@@ -1,4 +1,4 @@
-//! Trails that are given up, and what is none.
+//! Values that are abandoned as dead ends, and values that are not.
 
 use async_trait::async_trait;
 use nightshift_alert::{Indicator, IndicatorKind, Role};
@@ -8,7 +8,6 @@ use super::scripted::*;
 use super::*;
 use crate::*;
 
-/// A toolbox that finds nothing.
 struct Nothing;
 
 #[async_trait]
@@ -23,10 +22,10 @@ impl Toolbox for Nothing {
     }
 }
 
-/// An address that nothing was asked of.
+/// An address without any look-up.
 const OTHER: &str = "203.0.113.9";
 
-/// A call of this tool about this address, since the same moment as all others.
+/// Returns a call of this tool about this address, with the same start time as all others.
 fn since(tool: &str, address: &str) -> ToolCall {
     let call = lookup(json!({"indicator": address, "since": "2026-03-02T00:00:00Z"}));
     ToolCall {
@@ -35,7 +34,7 @@ fn since(tool: &str, address: &str) -> ToolCall {
     }
 }
 
-/// Why the call of a step is refused that a reflection added, after three sources had nothing on 198.51.100.7.
+/// Returns why an added call is refused after three sources had nothing on 198.51.100.7.
 async fn refusal(call: ToolCall) -> Option<ToolError> {
     let with_calls = |id: &str, calls: Vec<ToolCall>| StepDraft {
         calls,

@@ -1,4 +1,4 @@
-//! What becomes of a case whose models give it no answer now: it waits, and goes on where it is.
+//! Cases whose models are temporarily down: they wait, and continue where they are.
 
 use async_trait::async_trait;
 
@@ -6,7 +6,7 @@ use super::scripted::*;
 use super::*;
 use crate::*;
 
-/// Says this to each question of a case that has no plan yet, and to the last one.
+/// Analyst that fails with this error at the plan question and at the conclude question.
 struct Says(fn(String) -> AskError);
 
 impl Says {
@@ -42,7 +42,7 @@ fn no_turn() -> Says {
     Says(|what| AskError::NoTurn { what })
 }
 
-/// A run whose questions are kept 0.1 USD for.
+/// Returns a run that reserves 0.1 USD per question.
 fn run() -> Run {
     let mut run = Run::new(one_step(Verdict::TruePositive));
     run.opened.reserve = Cost {

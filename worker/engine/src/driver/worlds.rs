@@ -1,4 +1,4 @@
-//! The worlds that the properties of the machine are tried in.
+//! Scenarios for the property tests of the engine.
 
 use proptest::prelude::{Just, any, prop, prop_oneof};
 use proptest::strategy::Strategy;
@@ -6,7 +6,7 @@ use proptest::strategy::Strategy;
 use super::generate::World;
 use crate::{AnalystKind, Conduct, Cost, Limits, ReflectionMode};
 
-/// What happens to a case from outside, one byte each.
+/// External events of a case, one byte each.
 pub(super) type Chaos = Vec<u8>;
 
 fn conduct() -> impl Strategy<Value = Conduct> {
@@ -31,7 +31,7 @@ fn conduct() -> impl Strategy<Value = Conduct> {
     })
 }
 
-/// Worlds with caps on steps, turns and calls of a turn; questions cost nothing.
+/// Generates scenarios with caps on steps, turns and calls of a turn; questions cost nothing.
 pub(super) fn free_worlds() -> impl Strategy<Value = World> {
     let caps = (
         0..9_usize,
@@ -65,7 +65,7 @@ pub(super) fn free_worlds() -> impl Strategy<Value = World> {
     })
 }
 
-/// The same where questions cost something and little may be spent.
+/// Generates scenarios in which questions cost something and the budget is small.
 pub(super) fn worlds() -> impl Strategy<Value = World> {
     (free_worlds(), 0..12_u64, 0..900_u64, 0..12_u32).prop_map(|(world, calls, tokens, cents)| {
         World {
@@ -87,7 +87,7 @@ pub(super) fn worlds() -> impl Strategy<Value = World> {
     })
 }
 
-/// The same where a question may cost three times what was kept for it, as one that is asked three times does.
+/// Generates scenarios in which a question may cost three times its reserve, like one that is asked three times.
 pub(super) fn dear_worlds() -> impl Strategy<Value = World> {
     worlds().prop_map(|world| World { dear: 3, ..world })
 }

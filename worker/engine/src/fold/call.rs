@@ -1,4 +1,4 @@
-//! Calls: numbers for their evidence, and their answers.
+//! Folds tool calls: numbers for their evidence, and their answers.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::{
     ToolOutput,
 };
 
-/// Most indicators that tool results may add to a case.
+/// Maximum number of indicators that tool results may add to a case.
 const MOST_INDICATORS: usize = 256;
 
-/// Gives a call its evidence number when it is first started; a call that is started again keeps it.
+/// Gives a call its evidence number on its first start. A restarted call keeps its number.
 pub(super) fn number(state: &mut State, id: &CommandId) {
     if state.numbers.contains_key(id) {
         return;
@@ -29,7 +29,7 @@ pub(super) fn number(state: &mut State, id: &CommandId) {
     state.numbers.insert(id.clone(), number);
 }
 
-/// Stores what a tool answered, and tells the step that asked.
+/// Stores a tool's answer and passes it to the step that asked.
 pub(super) fn answered(
     state: &mut State,
     id: &CommandId,
@@ -74,7 +74,7 @@ pub(super) fn answered(
     }
 }
 
-/// Takes indicators and facts out of an answer; only tools have a say here, never an analyst.
+/// Takes indicators and facts from an answer. Only tools add them, never an analyst.
 fn learn(state: &mut State, output: &ToolOutput, number: EvidenceId) {
     for indicator in &output.indicators {
         let is_new = !state.knows(indicator.kind, &indicator.value);

@@ -1,9 +1,8 @@
-//! Decisions of an adaptive case: the last action is judged, and the next one taken, or there is none.
+//! Folds decisions of an adaptive case: each judges the last action and may take the next one.
 
 use super::{plan, turn};
 use crate::{AskError, Decision, State, StepId, StepOutcome};
 
-/// Takes a decision.
 pub(super) fn take(state: &mut State, decision: &Decision) {
     state.decisions += 1;
     if let Some(plan) = &mut state.plan {
@@ -33,7 +32,7 @@ pub(super) fn take(state: &mut State, decision: &Decision) {
         Some(next) if state.decisions <= most => {
             if let Err(why) = plan::add_step(state, next, &decision.reasoning) {
                 let told = format!("{:?} was not taken up: {why}", next.description);
-                // Who was told and asks the same once more has nothing left to ask.
+                // An analyst that was told and asks the same again has nothing left to ask.
                 if state.insights.contains(&told) {
                     state.decided = true;
                 } else {
@@ -45,7 +44,7 @@ pub(super) fn take(state: &mut State, decision: &Decision) {
     }
 }
 
-/// No decision can be had: the case concludes from what it has.
+/// Records that no decision can be had. The case concludes from what it has.
 pub(super) fn failed(state: &mut State, error: &AskError) {
     if let Some(open) = open_step(state) {
         turn::end(state, &open, StepOutcome::Failed, &error.to_string());
@@ -54,7 +53,7 @@ pub(super) fn failed(state: &mut State, error: &AskError) {
     state.decided = true;
 }
 
-/// The action that is not judged yet.
+/// Returns the action that is not judged yet.
 fn open_step(state: &State) -> Option<StepId> {
     state
         .steps()

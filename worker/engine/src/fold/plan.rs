@@ -1,4 +1,4 @@
-//! Plans: accepted once, then changed only where nothing has happened yet.
+//! Folds plans. A plan is accepted once, and later changed only in steps that have not started.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,8 @@ use crate::{
     StepDraft, StepId, StepOutcome, StepStatus, Strategy, ToolCall, UpdateRecord, Work,
 };
 
-/// Takes the plan. Ids are renumbered, cycles lose the edge that closes them, and what is too much is left out.
+/// Accepts the plan. Ids are renumbered, each edge that closes a cycle is removed, and steps above the limit are left
+/// out.
 pub(super) fn accept(state: &mut State, answer: &PlanAnswer) {
     let Some(opened) = state.opened.clone() else {
         return;
@@ -64,7 +65,7 @@ pub(super) fn accept(state: &mut State, answer: &PlanAnswer) {
     state.plan = Some(plan);
 }
 
-/// The plan of a case that asks for none: what is to be found out stands, what to do is not planned.
+/// Sets the plan of a case that asks for none. Its objective is fixed, and its steps are not planned.
 pub(super) fn without_question(state: &mut State) {
     let Some(opened) = state.opened.clone() else {
         return;
@@ -92,7 +93,7 @@ pub(super) fn without_question(state: &mut State) {
     accept(state, &answer);
 }
 
-/// An analyst that sees no need for a plan works on one step.
+/// Returns the single step of an analyst that sees no need for a plan.
 fn implicit_step(objective: &str) -> StepDraft {
     StepDraft {
         id: "direct".to_owned(),
@@ -134,7 +135,7 @@ fn add(state: &mut State, plan: &mut Plan, step: Step) {
     plan.steps.push(step);
 }
 
-/// Takes away each dependency that closes a circle, in the order of the steps.
+/// Removes each dependency that closes a cycle, in the order of the steps.
 fn break_cycles(plan: &mut Plan, insights: &mut Vec<String>) {
     let mut edges: BTreeMap<StepId, BTreeSet<StepId>> = BTreeMap::new();
     for step in &mut plan.steps {
@@ -171,7 +172,7 @@ fn reaches(edges: &BTreeMap<StepId, BTreeSet<StepId>>, from: &StepId, to: &StepI
     false
 }
 
-/// The step's first command was started.
+/// Marks the step as running when its first command starts.
 pub(super) fn running(state: &mut State, id: &StepId) {
     let is_first = state.steps_with(StepStatus::Running).next().is_none();
     let Some(step) = state.plan.as_mut().and_then(|plan| plan.step_mut(id)) else {
@@ -189,7 +190,7 @@ pub(super) fn running(state: &mut State, id: &StepId) {
     }
 }
 
-/// A step has ended: when it was the last of its wave, a reflection is due, or is not needed.
+/// Checks after the end of a step whether its wave has ended and a reflection is due.
 pub(super) fn after_step(state: &mut State) {
     if state.steps_with(StepStatus::Running).next().is_some() {
         return;
@@ -220,7 +221,7 @@ pub(super) fn after_step(state: &mut State) {
     }
 }
 
-/// Whether a result or an error of the last wave holds one of the texts of `replan_when`.
+/// Returns whether a result or an error of the last wave holds one of the texts of `replan_when`.
 fn calls_for_replanning(state: &State) -> bool {
     let Some(opened) = &state.opened else {
         return false;
@@ -261,7 +262,7 @@ fn holds(value: &Value, text: &str) -> bool {
     }
 }
 
-/// Takes a reflection: insights, and each update that fits.
+/// Applies a reflection: its insights, and each update that fits.
 pub(super) fn reflected(state: &mut State, reflection: &Reflection) {
     state.reflections += 1;
     state.reflected = state.wave;
@@ -281,8 +282,8 @@ pub(super) fn reflected(state: &mut State, reflection: &Reflection) {
     }
 }
 
-/// Steps that count whatever an analyst thinks to have found: key steps, without whose results nothing may clear the alert,
-/// and what they wait for.
+/// Returns the key steps, without whose results nothing may clear the alert, and their dependencies. They run
+/// whatever an analyst believes to have found.
 fn for_key_steps(plan: &Plan) -> BTreeSet<StepId> {
     let is_open = |step: &&Step| step.status == StepStatus::Pending;
     let mut needed: BTreeSet<StepId> = BTreeSet::new();
@@ -297,14 +298,14 @@ fn for_key_steps(plan: &Plan) -> BTreeSet<StepId> {
     needed
 }
 
-/// The plan stays as it is when no reflection can be had.
+/// Keeps the plan as it is when no reflection can be had.
 pub(super) fn reflection_failed(state: &mut State, error: &AskError) {
     state.reflections += 1;
     state.reflected = state.wave;
     state.insights.push(format!("no reflection: {error}"));
 }
 
-/// Marks what will not run any more.
+/// Marks the steps that will not run.
 pub(super) fn leave_the_rest(state: &mut State) {
     leave(state, &BTreeSet::new());
 }
@@ -354,7 +355,7 @@ fn update_plan(state: &mut State, update: &PlanUpdate) -> Result<(), String> {
     }
 }
 
-/// The step of this id, if nothing has happened to it yet.
+/// Returns the step of this id if it has not started.
 fn open_step<'a>(state: &'a mut State, id: &StepId) -> Result<&'a mut Step, String> {
     let step = state
         .plan
@@ -396,15 +397,15 @@ pub(super) fn add_step(state: &mut State, draft: &StepDraft, reason: &str) -> Re
         Ok(())
     };
     state.plan = Some(plan);
-    // The calls are checked once the plan knows the step: what is added later is held to more than what was planned.
+    // The calls are checked once the plan holds the step, because added steps have stricter limits than planned ones.
     if let Some((id, calls)) = added {
         turn::take_calls(state, &id, &calls);
     }
     result
 }
 
-/// Whether a step is one that there is. What an analyst calls it says nothing: it sees only our ids, and its own begin anew
-/// with each answer.
+/// Returns whether a draft repeats an existing step. The analyst's names do not count: it sees only our ids, and its
+/// own start anew with each answer.
 fn asks_the_same(step: &Step, draft: &StepDraft) -> bool {
     let identities =
         |calls: &[ToolCall]| -> BTreeSet<String> { calls.iter().map(ToolCall::identity).collect() };
@@ -412,7 +413,8 @@ fn asks_the_same(step: &Step, draft: &StepDraft) -> bool {
         && identities(&step.calls) == identities(&draft.calls)
 }
 
-/// The steps of these ids, or of these names: of several of one name the last, for names begin anew with each answer.
+/// Returns the steps of these ids or names. Of several steps with one name the last is taken, because names start
+/// anew with each answer.
 fn meant(steps: &[Step], names: &[String]) -> Vec<StepId> {
     let found = steps.iter().enumerate().filter(|(index, step)| {
         let is_last = steps

@@ -1,4 +1,4 @@
-//! Turns: the calls that an answer asks for are checked, or the step takes its result.
+//! Folds turns: the calls of an answer are checked, or the step takes its result.
 
 use crate::{
     AnalystKind, CallRecord, CallState, CommandId, EvidenceId, State, StepId, StepOutcome,
@@ -7,7 +7,6 @@ use crate::{
 
 use super::step_of;
 
-/// Takes the answer to a turn.
 pub(super) fn answered(state: &mut State, id: &CommandId, answer: &TurnAnswer) {
     let Some(step) = step_of(id) else {
         return;
@@ -45,7 +44,7 @@ pub(super) fn answered(state: &mut State, id: &CommandId, answer: &TurnAnswer) {
     }
 }
 
-/// Checks calls and lists them as the step's next turn: each gets an answer, also one that is refused.
+/// Checks calls and lists them as the step's next turn. Refused calls get an answer too.
 pub(super) fn take_calls(state: &mut State, step: &StepId, calls: &[ToolCall]) {
     let Some(opened) = state.opened.clone() else {
         return;
@@ -79,7 +78,8 @@ pub(super) fn take_calls(state: &mut State, step: &StepId, calls: &[ToolCall]) {
     work.turns.push(turn);
 }
 
-/// The evidence that answers a call without a tool: of the same call before, or what `evidence_read` asks to see again.
+/// Returns the evidence that answers a call without a tool: that of the same call before, or what `evidence_read`
+/// requests.
 fn answer_at_once(
     state: &State,
     step: &StepId,
@@ -93,7 +93,7 @@ fn answer_at_once(
     Ok(state.answers.get(&call.identity()).copied())
 }
 
-/// What was added behind the first plan may not follow a trail that three sources know nothing of.
+/// Refuses calls of added steps that follow a trail on which three sources found nothing.
 fn worthwhile(state: &State, step: &StepId, call: &ToolCall) -> Result<(), ToolError> {
     let is_model = state
         .opened
@@ -114,7 +114,7 @@ fn worthwhile(state: &State, step: &StepId, call: &ToolCall) -> Result<(), ToolE
     }
 }
 
-/// The same call asked for by two steps at once is made once; the others take its evidence.
+/// Settles equal calls of two steps: one is made, and the others take its evidence.
 pub(super) fn settle_repeats(state: &mut State) {
     let answers = &state.answers;
     let in_flight = &state.in_flight;
@@ -134,7 +134,7 @@ pub(super) fn settle_repeats(state: &mut State) {
     }
 }
 
-/// A step whose calls keep being refused, or whose turns are used up, has failed.
+/// Fails a step whose calls keep being refused or whose turns are used up.
 fn give_up(state: &mut State, step: &StepId) {
     let Some(opened) = state.opened.clone() else {
         return;
@@ -151,7 +151,6 @@ fn give_up(state: &mut State, step: &StepId) {
     }
 }
 
-/// The step came to no result.
 pub(super) fn failed(state: &mut State, step: &StepId, why: &str) {
     end(state, step, StepOutcome::Failed, why);
 }

@@ -1,4 +1,4 @@
-//! One benign case of a role, evaluated again in worlds that changed since.
+//! Re-evaluations of one benign case of a role, after changes of registers and logs.
 
 use std::sync::Mutex;
 
@@ -17,7 +17,7 @@ const KEY: &str = "ASIAEXAMPLE00000001";
 const OURS: &str = "198.51.100.23";
 const DAY: i64 = 86_400;
 
-/// What the registers and the log hold now.
+/// Current contents of the registers and the log.
 #[derive(Clone)]
 struct World {
     rows: Vec<Exoneration>,
@@ -28,7 +28,8 @@ struct World {
 }
 
 impl World {
-    /// The row of the role, and its own call, which the alert is about. The log is delivered until a day later.
+    /// Creates the row of the role and its own call, which the alert is about. The log is delivered until a day
+    /// later.
     fn new() -> Self {
         Self {
             rows: vec![row()],
@@ -64,7 +65,7 @@ impl World {
     }
 }
 
-/// A day and an hour after the events.
+/// Clock at a day and an hour after the events.
 struct Noon;
 
 impl Clock for Noon {
@@ -156,7 +157,7 @@ fn specs() -> Vec<ToolSpec> {
     ]
 }
 
-/// A role that called with a temporary key from an address.
+/// Returns the alert of a role that called with a temporary key from an address.
 fn alert() -> Alert {
     let mut alert = fixture::alert();
     "Discovery:IAMUser/AnomalousBehavior".clone_into(&mut alert.kind);
@@ -187,7 +188,7 @@ fn row() -> Exoneration {
     }
 }
 
-/// A change of the role's from one time until another.
+/// Returns a change of the role that is valid in this span.
 fn change(from: i64, until: i64) -> Exoneration {
     Exoneration {
         kind: "change".to_owned(),

@@ -1,7 +1,7 @@
 //! Coverage: which records cover a subject.
 //!
-//! A record covers its own subject, and what its other columns name, and nothing else. Records are those that register
-//! tools and `benign_when` rules gave in this case, each about the very value that was asked for.
+//! A record covers its own subject and what its other columns name, and nothing else. The records are those that
+//! register tools and `benign_when` rules returned in this case, each for the exact value that was asked for.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::{Alert, IndicatorKind, Role};
@@ -9,11 +9,11 @@ use nightshift_alert::{Alert, IndicatorKind, Role};
 use super::ledger::{Kind, Subject};
 use crate::{Exoneration, Listed, MAX_SLACK_MINS, NotCleared, Scope, cloud_name, type_matches};
 
-/// Records of work that is done for a time: whatever their subject calls then is part of it.
+/// Records of temporary work. All calls of their subject in that time are part of the work.
 const WORK: [&str; 2] = ["change", "authorised_scanner"];
-/// How much time may lie between two windows that adjoin.
+/// Maximum gap between two validity windows that adjoin.
 const ADJOINING: TimeDelta = TimeDelta::seconds(1);
-/// Finding types that are about the address itself, where `any` network says nothing.
+/// Finding types about the address itself, which `any` network does not cover.
 const ABOUT_ADDRESS: [&str; 10] = [
     "*CredentialExfiltration*",
     "*IPCaller*",
@@ -27,19 +27,18 @@ const ABOUT_ADDRESS: [&str; 10] = [
     "* Tor*",
 ];
 
-/// The records of a case, and what is known of addresses.
+/// Records of a case, and facts about addresses.
 pub(super) struct Records<'a> {
     pub(super) alert: &'a Alert,
     pub(super) all: Vec<&'a Exoneration>,
-    /// Addresses that a watch list or the feed itself calls malicious.
+    /// Addresses that a watch list or the feed calls malicious.
     pub(super) listed: Vec<String>,
 }
 
-/// The records that cover one subject.
 pub(super) type Covering<'a> = Vec<&'a Exoneration>;
 
 impl<'a> Records<'a> {
-    /// The records that cover a subject; none where it is not covered.
+    /// Returns the records that cover a subject, or `None` when it is not covered.
     pub(super) fn covering(&self, subject: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
         let direct = || self.in_force(|record| self.is_about(record, subject));
         match subject.kind {
@@ -66,7 +65,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The record that names a subject and does not cover it, and why.
+    /// Returns a record that names a subject but does not cover it, with the reason.
     pub(super) fn nearest(&self, subject: &Subject) -> Option<(&'a Exoneration, NotCleared)> {
         let mut named = self.all.iter().filter(|record| self.names(record, subject));
         let record = named.next()?;
@@ -74,7 +73,7 @@ impl<'a> Records<'a> {
         Some((record, why.err().unwrap_or(NotCleared::OtherTime)))
     }
 
-    /// Whether a record covers one of these, its own subjects in this alert.
+    /// Checks whether a record covers one of its own subjects in this alert.
     pub(super) fn check(&self, record: &Exoneration, own: &[Subject]) -> Result<(), NotCleared> {
         if record.approved_by.trim().is_empty() {
             return Err(NotCleared::NotApproved);
@@ -97,8 +96,8 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// A key is the principal's whom the platform wrote beside it: a temporary one is covered with the principal, one that
-    /// lasts only where the record lists it.
+    /// Covers a key by the principal that the platform wrote beside it. A temporary key is covered with the
+    /// principal, a long-lived one only where the record lists it.
     fn by_holder(&self, key: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
         let is_temporary = key.value.starts_with("ASIA");
         let lists = |record: &Exoneration| is_temporary || record.extent.keys.lists(&key.value);
@@ -106,7 +105,7 @@ impl<'a> Records<'a> {
         self.all_of(&holders, subjects, lists)
     }
 
-    /// An address is that of the call whose principal the platform wrote beside it.
+    /// Covers an address by the principal of its call, as the platform wrote it.
     fn by_caller(&self, address: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
         let any_counts = !self.listed.contains(&address.value)
             && !ABOUT_ADDRESS
@@ -120,7 +119,7 @@ impl<'a> Records<'a> {
         self.all_of(&callers, subjects, lists)
     }
 
-    /// The principals that the platform wrote beside a value; none where it wrote it without one.
+    /// Returns the principals that the platform wrote beside a value, or `None` where it wrote the value alone.
     fn callers<'s>(
         &self,
         value: &Subject,
@@ -148,7 +147,8 @@ impl<'a> Records<'a> {
         found.filter(|found| !found.is_empty())
     }
 
-    /// The one principal of an alert that does not tell its callers apart, where nothing in it could be another's.
+    /// Returns the one principal of an alert that does not tell its callers apart, unless something in it could
+    /// belong to another.
     fn only_caller<'s>(
         &self,
         value: &Subject,
@@ -168,7 +168,7 @@ impl<'a> Records<'a> {
         (is_only && principals.next().is_none()).then(|| vec![first])
     }
 
-    /// Records that are about each of these and list what is asked.
+    /// Returns records, one about each of these subjects, that list the value.
     fn all_of(
         &self,
         subjects: &[&Subject],
@@ -178,7 +178,7 @@ impl<'a> Records<'a> {
         let mut covering = Vec::new();
         for subject in subjects {
             let about = |record: &Exoneration| self.is_about(record, subject) && lists(record);
-            // A person behind a borrowed identity calls with its key, from its networks.
+            // A person behind a shared identity uses its key and its networks.
             let behind = |record: &Exoneration| {
                 let Listed::These(_) = record.extent.persons else {
                     return false;
@@ -193,14 +193,15 @@ impl<'a> Records<'a> {
         Some(covering)
     }
 
-    /// Records about another actor, or about the machine that stands as one, which list the value in a column.
+    /// Covers a value by a record about another actor, or about the machine in its place, that lists the value in a
+    /// column.
     fn by_others(
         &self,
         subject: &Subject,
         subjects: &[Subject],
         column: impl Fn(&Exoneration) -> &Listed,
     ) -> Option<Covering<'a>> {
-        // Whoever stands behind is named one by one: `any` is for what a machine runs and contacts.
+        // People behind an identity are named one by one. `any` is for what a machine runs and contacts.
         let any_counts = !subject.is_principal();
         let listed = |record: &Exoneration| match column(record) {
             Listed::Any => any_counts,
@@ -215,8 +216,7 @@ impl<'a> Records<'a> {
         others.find_map(|covering| covering)
     }
 
-    /// A call that changes something is covered by a record about its caller that expects it, or by a change or a test of
-    /// the caller's.
+    /// Covers a mutating call by a record about its caller that expects it, or by a change or a test of the caller.
     fn by_expected_call(&self, call: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
         let caller = call.shown_with.as_deref()?;
         let callers = subjects
@@ -227,13 +227,13 @@ impl<'a> Records<'a> {
         };
         let mut found = callers
             .map(|caller| self.in_force(|record| self.is_about(record, caller) && expects(record)));
-        // Of several that adjoin, one is in force at the time of the call.
+        // Of several adjoining records, one is in force at the time of the call.
         found.find_map(|covering| {
             covering.filter(|all| all.iter().any(|record| holds_at(record, call.at)))
         })
     }
 
-    /// The records that meet a condition, where their windows together cover all of the events.
+    /// Returns the records that meet a condition, if their windows together cover all events.
     fn in_force(&self, meets: impl Fn(&Exoneration) -> bool) -> Option<Covering<'a>> {
         let mut found: Covering<'a> = self
             .all
@@ -242,7 +242,7 @@ impl<'a> Records<'a> {
             .filter(|record| !record.approved_by.trim().is_empty())
             .filter(|record| self.covers_type(record) && meets(record))
             .collect();
-        // What is always in force needs no time of the alert.
+        // A record that is always in force needs no time of the alert.
         if let Some(always) = found
             .iter()
             .find(|record| record.from.is_none() && record.until.is_none())
@@ -286,12 +286,13 @@ impl<'a> Records<'a> {
         self.names(record, subject) && self.holds_here(&record.scope, subject)
     }
 
-    /// Whether a record names a subject, wherever it holds.
+    /// Returns whether a record names a subject, in any scope.
     pub(super) fn names(&self, record: &Exoneration, subject: &Subject) -> bool {
         is_named(record, subject) || self.is_address_of(record, subject)
     }
 
-    /// Whether a record is about an address of this machine, by the feed's own fields, of an alert that names one machine.
+    /// Returns whether a record is about an address of this machine, by the feed's own fields, in an alert that names
+    /// one machine.
     fn is_address_of(&self, record: &Exoneration, machine: &Subject) -> bool {
         let machines = self.alert.with_role(Role::Target);
         record.subject_type == IndicatorKind::Ip
@@ -301,8 +302,8 @@ impl<'a> Records<'a> {
             && machines.filter(|one| machine.is(one.kind)).count() == 1
     }
 
-    /// Whether a record of this scope holds for a subject of this alert. Facts of rules and of people, which are made for this
-    /// very alert, have the account of the alert.
+    /// Returns whether a record of this scope is valid for a subject of this alert. Facts of rules and of people,
+    /// made for this alert, have its account.
     fn holds_here(&self, scope: &Scope, subject: &Subject) -> bool {
         let account = match (scope.account.as_deref(), subject.account.as_deref()) {
             (Some("*"), _) | (None, None) => true,
@@ -314,7 +315,7 @@ impl<'a> Records<'a> {
         let is_in = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| {
                 found.is_some_and(|found| {
-                    // A zone of Google's is its region and a letter.
+                    // A Google Cloud zone is its region and a letter.
                     found.eq_ignore_ascii_case(wanted)
                         || found
                             .strip_prefix(wanted)
@@ -338,7 +339,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Whether a record is in force at a moment.
+/// Returns whether a record is in force at a time.
 fn holds_at(record: &Exoneration, at: Option<DateTime<Utc>>) -> bool {
     at.is_none_or(|at| {
         let slack = slack(record);
@@ -351,7 +352,7 @@ fn slack(record: &Exoneration) -> TimeDelta {
     TimeDelta::minutes(record.slack_mins.min(MAX_SLACK_MINS).into())
 }
 
-/// Whether a record names this very value, as this kind.
+/// Returns whether a record names this exact value with this type.
 fn is_named(record: &Exoneration, subject: &Subject) -> bool {
     subject.is(record.subject_type) && record.subject == subject.value
 }

@@ -1,14 +1,15 @@
 //! The ledger: every subject of an alert, and which of them a benign verdict requires to be covered.
 //!
-//! It is made from the normalised alert alone, before anything is looked up, so that no tool and no analyst has a say in
-//! it. What the log of the platform shows of these subjects is added later (see [`super::log`]).
+//! The ledger is made from the normalised alert alone, before any look-up, so that no tool and no analyst can
+//! influence it. What the platform's log shows of these subjects is added later (see [`super::log`]).
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Class, Direction, Indicator, IndicatorKind, Role, is_public};
 
 use crate::{EvidenceId, Trust, cloud_name, type_matches};
 
-/// Kinds of what runs, stores, serves or may act: where an alert names no actor, all that it names of these stand as the actor.
+/// Kinds of resources that run, store, serve or act. When an alert names no actor, all of its resources stand as the
+/// actor.
 const RESOURCES: [IndicatorKind; 8] = [
     IndicatorKind::Container,
     IndicatorKind::Instance,
@@ -19,20 +20,20 @@ const RESOURCES: [IndicatorKind; 8] = [
     IndicatorKind::Principal,
     IndicatorKind::Email,
 ];
-/// Other names of these, and what they stand in: they stand as the actor where none of these is named, the first kind that is.
+/// Other names and containers of these resources. When none of them is named, the first of these kinds that is stands
+/// as the actor.
 const OTHERS: [IndicatorKind; 3] = [
     IndicatorKind::Arn,
     IndicatorKind::Cluster,
     IndicatorKind::Ip,
 ];
-/// Kinds of code that ran.
 const CODE: [IndicatorKind; 4] = [
     IndicatorKind::Process,
     IndicatorKind::Image,
     IndicatorKind::File,
     IndicatorKind::Hash,
 ];
-/// Finding types about code that ran, where no process is named.
+/// Finding types about executed code, for alerts that name no process.
 const ABOUT_CODE: [&str; 4] = [
     "*Malware*",
     "*:Runtime/*",
@@ -40,27 +41,26 @@ const ABOUT_CODE: [&str; 4] = [
     "*/Container Threat*",
 ];
 
-/// Names that stand for nobody: who calls without credentials is told by the address alone. No user of IAM can be called so.
+/// Names of anonymous callers, which only their address identifies. No IAM user can have such a name.
 /// <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#anonymous-requests>
 const NOBODY: [&str; 2] = ["system:anonymous", "system:unauthenticated"];
 
-/// What a subject is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A typed value.
+    /// Typed value.
     Value(IndicatorKind),
-    /// A call that changes something, which the log shows of an actor.
+    /// Mutating call of an actor that the log shows.
     Call,
-    /// A field that says who acted and cannot be read; the subject is its place.
+    /// Field about the actor that cannot be read; the subject is its place.
     Unreadable,
-    /// What a limit dropped.
+    /// Subject that a limit dropped.
     Unseen,
     /// The alert names nothing that could be covered.
     Nothing,
 }
 
 impl Kind {
-    /// The word used in JSON and reports.
+    /// Returns the word used in JSON and reports.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Value(kind) => kind.as_str(),
@@ -72,31 +72,31 @@ impl Kind {
     }
 }
 
-/// One subject.
+/// One subject of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) kind: Kind,
     pub(crate) value: String,
     pub(crate) role: Role,
-    /// Where it stands: evidence and JSON pointer.
+    /// Place of the subject: evidence and JSON pointer.
     pub(crate) place: String,
     pub(crate) trust: Trust,
-    /// The account that it belongs to: its own, else that of the alert.
+    /// Account of the subject: its own, else that of the alert.
     pub(crate) account: Option<String>,
-    /// Whether the same value may stand for another thing in another account, so that a record must name the account.
+    /// Whether the same value may mean something else in another account, so that a record must name the account.
     pub(crate) is_local: bool,
-    /// Whether a benign verdict requires it.
+    /// Whether a benign verdict requires the subject to be covered.
     pub(crate) required: bool,
-    /// The principal that the log shows it with.
+    /// Principal that the log shows with the subject.
     pub(crate) shown_with: Option<String>,
-    /// When the log shows it; none for what the alert names.
+    /// Time in the log; `None` for subjects of the alert.
     pub(crate) at: Option<DateTime<Utc>>,
 }
 
 impl Subject {
-    /// The subject of the indicator of an alert at this index.
+    /// Creates the subject of the alert's indicator at this index.
     pub(crate) fn from_indicator(alert: &Alert, index: usize, one: &Indicator) -> Self {
-        // A bare id may be that of a resource whose ARN tells another account.
+        // A bare id may belong to a resource whose ARN names another account.
         let of_resource = || {
             let mut resources = alert.resources.iter();
             let named = resources.find(|resource| resource.short_id() == one.value)?;
@@ -129,7 +129,7 @@ impl Subject {
         }
     }
 
-    /// A subject that a log shows of a caller.
+    /// Creates a subject that a log shows.
     pub(super) fn in_log(
         kind: Kind,
         value: &str,
@@ -151,13 +151,13 @@ impl Subject {
         }
     }
 
-    /// Whether both are the same subject at the same time, wherever they stand.
+    /// Returns whether both are the same subject at the same time, in any place.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (self.kind, &self.value, &self.shown_with, self.at)
             == (other.kind, &other.value, &other.shown_with, other.at)
     }
 
-    /// A subject that no record can be about.
+    /// Creates a subject that no record can be about.
     pub(super) fn without_value(kind: Kind, value: &str) -> Self {
         Self {
             kind,
@@ -173,33 +173,34 @@ impl Subject {
         }
     }
 
-    /// Whether it is a value of this kind.
+    /// Returns whether the subject is a value of this kind.
     pub(crate) fn is(&self, kind: IndicatorKind) -> bool {
         self.kind == Kind::Value(kind)
     }
 
-    /// Whether it is a value, or a call, that a record can be about.
+    /// Returns whether a record can be about the subject: a value or a call.
     pub(super) fn is_value(&self) -> bool {
         matches!(self.kind, Kind::Value(_) | Kind::Call)
     }
 
-    /// Whether only a record about itself covers it: what belongs to a principal or to a machine may be covered with that.
+    /// Returns whether only a record about the subject itself covers it. What belongs to a principal or a machine may
+    /// be covered with that.
     pub(super) fn stands_alone(&self) -> bool {
         self.shown_with.is_none() && (self.is_principal() || self.role == Role::Target)
     }
 
-    /// Whether it names who acted: a person, a role, a service.
+    /// Returns whether the subject is an actor: a person, a role or a service.
     pub(crate) fn is_principal(&self) -> bool {
         self.is(IndicatorKind::Principal) || self.is(IndicatorKind::Email)
     }
 
-    /// Whether it is what runs, stores or serves.
+    /// Returns whether the subject is something that runs, stores or serves.
     pub(crate) fn is_resource(&self) -> bool {
         matches!(self.kind, Kind::Value(kind) if RESOURCES.contains(&kind) || OTHERS.contains(&kind))
     }
 }
 
-/// Every value of an alert as a subject, in the order of its indicators; none is required yet.
+/// Returns every value of an alert as a subject, in the order of its indicators. None is required yet.
 pub(super) fn values(alert: &Alert) -> Vec<Subject> {
     let values = alert.indicators.iter().enumerate();
     values
@@ -207,7 +208,7 @@ pub(super) fn values(alert: &Alert) -> Vec<Subject> {
         .collect()
 }
 
-/// Who wrote a value of this kind: whoever acts chooses the names of what runs and of what is called.
+/// Returns the trust in values of this kind. An actor chooses the names of what runs and of what is called.
 fn trust(kind: IndicatorKind) -> Trust {
     let is_chosen = CODE.contains(&kind)
         || matches!(
@@ -220,7 +221,7 @@ fn trust(kind: IndicatorKind) -> Trust {
     }
 }
 
-/// The subjects of an alert, in the order of its indicators.
+/// Returns the subjects of an alert, in the order of its indicators.
 pub(crate) fn subjects(alert: &Alert) -> Vec<Subject> {
     let required = Required::of(alert);
     let mut all = values(alert);
@@ -242,19 +243,16 @@ pub(crate) fn subjects(alert: &Alert) -> Vec<Subject> {
     all
 }
 
-/// Which subjects of an alert a benign verdict requires.
+/// Rules about which subjects of an alert a benign verdict requires.
 struct Required {
-    /// The alert names who acted.
     has_actor: bool,
-    /// It names from where.
+    /// Whether the alert names an address of the actor.
     has_address: bool,
-    /// It names a principal.
     has_principal: bool,
-    /// The kinds that stand as the actor, where it names nobody.
+    /// Kinds that stand as the actor when the alert names none.
     stand_ins: Vec<IndicatorKind>,
-    /// What is contacted counts too.
+    /// Whether far ends count too.
     far_ends: bool,
-    /// It is about code that ran.
     code: bool,
 }
 
@@ -284,7 +282,8 @@ impl Required {
         }
     }
 
-    /// Whether an actor is told by another one: an anonymous caller by its address, a service by who let it call.
+    /// Returns whether another value identifies this actor: the address of an anonymous caller, the principal of a
+    /// service.
     fn is_nobody(&self, one: &Indicator) -> bool {
         match one.kind {
             IndicatorKind::Principal => self.has_address && NOBODY.contains(&one.value.as_str()),

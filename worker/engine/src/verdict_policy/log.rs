@@ -1,7 +1,7 @@
 //! What audit logs show of the subjects of an alert, and whether they were searched whole.
 //!
-//! What counts are columns that the platform wrote. A search is whole if it was answered, nothing of it was left out but
-//! repeats, the log holds the time of the alert, and it holds the alert's own call.
+//! Only columns that the platform wrote count. A search is whole when it was answered, nothing but repeats was left
+//! out, and the log holds the time of the alert and the alert's own call.
 
 use std::collections::BTreeSet;
 
@@ -16,18 +16,18 @@ use crate::audit_event::{
 use crate::cloud_name::user_or_role;
 use crate::{ArgumentKind, Evidence, Searched, State, ToolCall, ToolSpec, Trust, type_matches};
 
-/// How far before the first event and after the last a log is searched.
+/// Time searched before the first event and after the last.
 const AROUND: TimeDelta = TimeDelta::hours(1);
-/// Longest time of one search.
+/// Maximum time of one search.
 const LONGEST: TimeDelta = TimeDelta::days(7);
-/// Most searches for the time of an alert; the log of one that is longer is not whole.
+/// Maximum number of searches for the time of an alert. The log of a longer alert is not whole.
 const MOST_SPANS: usize = 8;
-/// How far the clocks of a log and of a feed may differ.
+/// Maximum difference between the clocks of a log and of a feed.
 const CLOCKS: TimeDelta = TimeDelta::minutes(10);
-/// Most subjects that logs add to a ledger; what is beyond them is unseen.
+/// Maximum number of subjects that logs add to a ledger; further ones are unseen.
 const MOST_SHOWN: usize = 512;
 
-/// The audit logs among the tools that record what this subject does.
+/// Returns the audit logs among the tools that record acts of this subject.
 pub(crate) fn recording<'a>(
     tools: &'a [ToolSpec],
     alert: &'a Alert,
@@ -36,7 +36,7 @@ pub(crate) fn recording<'a>(
     let acts = subject.role == Role::Actor && subject.required;
     let is_caller = subject.is_principal() || subject.is(IndicatorKind::AccessKey);
     let action = alert.action.as_deref().unwrap_or_default();
-    // What a cluster or a database asks whom it knows, the trail of AWS does not record.
+    // CloudTrail does not record calls to a cluster or a database that authenticates its own users.
     let elsewhere = action.starts_with("KUBERNETES_") || action.starts_with("RDS_");
     tools.iter().filter(move |spec| {
         let records = match spec.kind.as_str() {
@@ -48,7 +48,7 @@ pub(crate) fn recording<'a>(
     })
 }
 
-/// The name of the argument that takes a subject.
+/// Returns the name of the argument that takes a subject.
 pub(super) fn argument<'a>(spec: &'a ToolSpec, subject: &Subject) -> Option<&'a str> {
     let Kind::Value(kind) = subject.kind else {
         return None;
@@ -91,7 +91,7 @@ pub(crate) fn searches(spec: &ToolSpec, alert: &Alert, subject: &Subject) -> Vec
     }
 }
 
-/// Cuts a time into spans that one search takes, the latest first; at most [`MOST_SPANS`] of them.
+/// Cuts a time into spans of one search each, the latest first; at most [`MOST_SPANS`] of them.
 fn spans(
     since: DateTime<Utc>,
     until: DateTime<Utc>,
@@ -142,7 +142,7 @@ fn lacks(state: &State, answer: &Evidence, body: &Value, alert: &Alert) -> Optio
     if state.may_hide(answer) {
         return Some("was not read whole".to_owned());
     }
-    // Of a long time each search has a part, in which the log may have no record.
+    // Each search covers a part of a long time, in which the log may have no record.
     let is_long = |(first, last): (DateTime<Utc>, DateTime<Utc>)| last - first > LONGEST;
     let holds = |log: Searched| match alert.times.window().is_some_and(is_long) {
         true => log.reaches(&alert.times),
@@ -166,7 +166,7 @@ fn span(answer: &Evidence) -> (DateTime<Utc>, DateTime<Utc>) {
     (since, time("until").unwrap_or(DateTime::<Utc>::MAX_UTC))
 }
 
-/// Whether spans together hold all of the alert's events.
+/// Returns whether spans together hold all of the alert's events.
 fn covers(mut spans: Vec<(DateTime<Utc>, DateTime<Utc>)>, alert: &Alert) -> bool {
     let Some((mut at, last)) = alert.times.window() else {
         return true;
@@ -180,8 +180,8 @@ fn covers(mut spans: Vec<(DateTime<Utc>, DateTime<Utc>)>, alert: &Alert) -> bool
     at >= last
 }
 
-/// Whether a log that records this subject's calls must hold the alert's own: by a key always, by a principal where the
-/// alert is about a call or the feed tells which kind of identity of the cloud it is.
+/// Returns whether a log that records this subject's calls must hold the alert's own call. A key requires it always.
+/// A principal requires it when the alert is about a call or the feed says which kind of cloud identity it is.
 fn records_call(alert: &Alert, subject: &Subject) -> bool {
     let is_call = || {
         let action = alert.action.as_deref().unwrap_or_default();
@@ -207,8 +207,8 @@ fn holds_call(body: &Value, alert: &Alert) -> bool {
     rows(body).any(in_time)
 }
 
-/// The subjects that logs show beside those of the alert: addresses and keys that its actors used, and calls of theirs that
-/// changed something.
+/// Returns the subjects that logs show beside those of the alert: addresses and keys that its actors used, and their
+/// mutating calls.
 pub(crate) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<Subject> {
     let actors = subjects.iter().filter(|one| one.role == Role::Actor);
     let actors: Vec<&Subject> = actors.collect();
@@ -219,7 +219,7 @@ pub(crate) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
             continue;
         }
         let body = evidence.body.value();
-        // What repeats these rows and is not shown may be of any time between.
+        // Repeats of these rows that are not shown may be of any time between.
         let ends = ["/summary/first", "/summary/last"].into_iter();
         let ends = ends.filter(|_| evidence.truncated);
         let repeated: Vec<_> = ends.filter_map(|end| moment(body.pointer(end)?)).collect();
@@ -251,7 +251,7 @@ pub(crate) fn shown(state: &State, alert: &Alert, subjects: &[Subject]) -> Vec<S
     shown
 }
 
-/// What a row shows of its caller that the alert does not name, each with its column.
+/// Returns what a row shows of its caller that the alert does not name, each with its column.
 fn used(
     alert: &Alert,
     actors: &[&Subject],
@@ -284,7 +284,8 @@ fn used(
         .collect()
 }
 
-/// Whether the alert tells that somebody calls from this address; where it ties nobody to any, that it names it.
+/// Returns whether the alert says that somebody calls from this address. When the alert ties nobody to an address, it
+/// must name the address.
 fn calls_from(alert: &Alert, known: &BTreeSet<&str>, who: &Subject, source: &str) -> bool {
     let is = |value: &Option<String>, it: &str| value.as_deref() == Some(it);
     let mut callers = alert.callers.iter();
@@ -295,7 +296,7 @@ fn calls_from(alert: &Alert, known: &BTreeSet<&str>, who: &Subject, source: &str
         })
 }
 
-/// The principal of the ledger that made the call of a row, else the one whose key it was.
+/// Returns the principal of the ledger that made the call of a row, else the holder of the key.
 fn caller<'a>(row: &Value, actors: &[&'a Subject]) -> Option<&'a Subject> {
     let text = |column: &str| row.get(column).and_then(Value::as_str);
     let by_name = text("principal").and_then(|name| {
@@ -309,7 +310,8 @@ fn caller<'a>(row: &Value, actors: &[&'a Subject]) -> Option<&'a Subject> {
     by_name.or_else(by_key).copied()
 }
 
-/// Whether a principal is the one that a log names: by the same text, or by the ARN of what alerts give the bare name of.
+/// Returns whether a log's name means this principal: by the same text, or by the ARN when the alert has the bare
+/// name.
 fn names(subject: &Subject, name: &str) -> bool {
     let by_arn = || {
         let (account, bare) = user_or_role(name)?;
@@ -323,13 +325,13 @@ fn names(subject: &Subject, name: &str) -> bool {
     subject.value == name || by_arn().unwrap_or_default()
 }
 
-/// Whether a call changes something, or hands out credentials.
+/// Returns whether a call is mutating or hands out credentials.
 fn is_act(row: &Value, action: &str) -> bool {
     let read_only = row.get("read_only").and_then(Value::as_bool);
     is_mutating(action, read_only) || gives_credentials(action)
 }
 
-/// Whether a call is what the alert itself is about.
+/// Returns whether a call is the one that the alert is about.
 fn is_own_call(alert: &Alert, action: &str) -> bool {
     let operations = alert.details.iter();
     let operations = operations.filter(|detail| detail.kind == DetailKind::Operation);

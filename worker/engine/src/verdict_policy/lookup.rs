@@ -1,7 +1,7 @@
 //! The look-ups that the ledger demands. The engine makes them itself, whoever made the plan.
 //!
-//! First every register is asked about every required subject, then, where all of them are covered, the audit logs about
-//! every caller: an alert that nothing can clear costs no search.
+//! Every register is asked about every required subject. When all of them are covered, the audit logs are searched
+//! for every caller. An alert that nothing can clear costs no search.
 
 use nightshift_alert::{Alert, IndicatorKind, Role};
 use serde_json::Map;
@@ -10,7 +10,7 @@ use super::ledger::{self, Subject};
 use super::{Ledger, log};
 use crate::{State, ToolCall, ToolSpec};
 
-/// Kinds of tools whose rows cover subjects, and the lists that say which networks `any` does not mean.
+/// Kinds of tools whose rows cover subjects, and the watch lists that limit `any` network.
 pub(crate) const REGISTERS: [&str; 5] = [
     "asset_lookup",
     "identity_lookup",
@@ -18,10 +18,11 @@ pub(crate) const REGISTERS: [&str; 5] = [
     "authorised_scanners",
     "watchlist",
 ];
-/// Most look-ups that a case makes for its ledger.
+/// Maximum number of look-ups that a case makes for its ledger.
 const MOST: usize = 256;
 
-/// The calls to make now; none where nothing is left to ask, or nothing can clear the alert any more.
+/// Returns the calls to make now. The list is empty when nothing is left to ask, or when nothing can clear the alert
+/// any more.
 pub(crate) fn demanded(state: &State) -> Vec<ToolCall> {
     let Some((ledger, opened)) = Ledger::of(state).zip(state.opened.as_ref()) else {
         return Vec::new();
@@ -33,7 +34,7 @@ pub(crate) fn demanded(state: &State) -> Vec<ToolCall> {
     of_logs(state, &ledger, &opened.tools)
 }
 
-/// The questions to registers about required subjects. One subject is asked about first: where none of its registers
+/// Returns the questions to registers about required subjects. One subject goes first: when none of its registers
 /// covers it, nothing clears the alert, and the rest is not asked.
 fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<ToolCall> {
     let required = || ledger.rows_of_required();
@@ -51,7 +52,7 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
         questions
     };
     let is_open = |subject: &Subject| !open(subject).is_empty();
-    // Whoever stands behind another one may be listed with that.
+    // A person behind a shared identity may be listed with that identity.
     let may_be_listed = |subject: &Subject| {
         subject.is_principal() && required().any(|(one, _)| one.is_principal() && is_open(one))
     };
@@ -67,7 +68,7 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
         .map(|(subject, _)| subject)
         .filter(|subject| is_open(subject))
         .collect();
-    // Those first that nothing else covers: they decide whether there is any hope.
+    // Subjects that nothing else covers come first, because they decide whether the alert can be cleared.
     subjects.sort_by_key(|subject| !subject.stands_alone());
     let mut calls = Vec::new();
     for call in subjects.into_iter().take(most).flat_map(open) {
@@ -76,7 +77,7 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
     calls
 }
 
-/// The questions to every register about every required subject of an alert.
+/// Returns the questions to every register about every required subject of an alert.
 #[must_use]
 pub fn register_calls(alert: &Alert, tools: &[ToolSpec]) -> Vec<ToolCall> {
     let subjects = ledger::subjects(alert).into_iter();
@@ -86,7 +87,7 @@ pub fn register_calls(alert: &Alert, tools: &[ToolSpec]) -> Vec<ToolCall> {
         .collect()
 }
 
-/// The questions to the registers that take a subject.
+/// Returns the questions to the registers that take a subject.
 pub(crate) fn questions(tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> {
     registers(tools, subject)
         .filter_map(|spec| {
@@ -98,7 +99,7 @@ pub(crate) fn questions(tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> 
         .collect()
 }
 
-/// The registers that a subject is looked up in; watch lists say something of addresses alone.
+/// Returns the registers in which a subject is looked up; watch lists cover addresses alone.
 fn registers<'a>(tools: &'a [ToolSpec], subject: &Subject) -> impl Iterator<Item = &'a ToolSpec> {
     let is_address = subject.is(IndicatorKind::Ip);
     tools.iter().filter(move |spec| {
@@ -128,7 +129,8 @@ fn push(state: &State, calls: &mut Vec<ToolCall>, call: ToolCall) {
     }
 }
 
-/// What keeps the registers from being whole about the required subjects, in half a sentence; none where all answered.
+/// Returns what keeps the registers from being whole about the required subjects, in half a sentence, or `None` when
+/// all answered.
 pub(super) fn problem(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Option<String> {
     let mut problems = ledger.rows_of_required().flat_map(|(subject, _)| {
         registers(tools, subject)

@@ -1,4 +1,4 @@
-//! What covers a subject and what does not, by small alerts and records.
+//! Tests of which records cover a subject, with small alerts and records.
 
 use nightshift_alert::{Caller, Class, Direction, Indicator};
 
@@ -22,7 +22,7 @@ fn alert(indicators: &[(IndicatorKind, &str, Role)]) -> Alert {
     alert
 }
 
-/// A role that called with a temporary key from an address, as the platform writes the three together.
+/// Returns the alert of a role that called with a temporary key from an address, all three written by the platform.
 fn call() -> Alert {
     let mut alert = alert(&[
         (IndicatorKind::Principal, ROLE, Role::Actor),
@@ -37,7 +37,7 @@ fn call() -> Alert {
     alert
 }
 
-/// A machine that contacts a far end.
+/// Returns the alert of a machine that contacts a far end.
 fn contact() -> Alert {
     let mut alert = alert(&[
         (IndicatorKind::Instance, "i-1", Role::Target),
@@ -51,14 +51,14 @@ fn add(alert: &mut Alert, kind: IndicatorKind, value: &str, role: Role) {
     alert.indicators.push(Indicator::new(kind, value, role));
 }
 
-/// The row of the role, which lists its network.
+/// Returns the row of the role, which lists its network.
 fn role() -> Exoneration {
     let mut role = record(IndicatorKind::Principal, ROLE);
     role.extent.networks = these(&["198.51.100.0/24"]);
     role
 }
 
-/// The row of the machine, which lists what it contacts.
+/// Returns the row of the machine, which lists what it contacts.
 fn machine() -> Exoneration {
     let mut machine = record(IndicatorKind::Instance, "i-1");
     "asset".clone_into(&mut machine.kind);
@@ -249,7 +249,7 @@ fn address_is_covered_by_its_own_caller_only() {
     );
     two.callers.last_mut().unwrap().principal = Some(ROLE.to_owned());
     assert!(clears(&[anywhere.clone()], &two));
-    // What is about the address is not covered by whatever address.
+    // A finding about the address is not covered by `any` address.
     "UnauthorizedAccess:IAMUser/InstanceCredentialExfiltration.OutsideAWS"
         .clone_into(&mut two.kind);
     assert!(!clears(&[anywhere.clone()], &two));
@@ -285,7 +285,7 @@ fn windows_of_one_subject_add_up_and_have_no_hole() {
         until: Some(fixture::at(until)),
         ..role()
     };
-    // The events are those of 60 seconds.
+    // The events span 60 seconds.
     assert!(clears(&[from_to(-9, 30), from_to(30, 90)], &call()));
     assert!(clears(&[from_to(20, 90), from_to(-9, 30)], &call()));
     assert!(!clears(&[from_to(-9, 20), from_to(30, 90)], &call()));
@@ -492,7 +492,7 @@ fn x03_resource_is_of_the_account_that_its_arn_tells() {
     assert!(clears(&[machine()], &foreign));
 }
 
-/// Whether these records cover an alert with what these rows of a log show.
+/// Returns whether these records cover an alert with these rows of a log.
 fn covers_with_log(alert: Alert, records: Vec<Exoneration>, rows: Vec<serde_json::Value>) -> bool {
     let mut opened = fixture::opened(crate::Limits::default());
     opened.alert = std::sync::Arc::new(alert);

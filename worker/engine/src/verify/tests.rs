@@ -1,4 +1,4 @@
-//! Journals of all versions fold, and forged ones are told.
+//! Journals of all versions fold, and forged ones are detected.
 
 use super::*;
 use crate::{fold, read_event};
@@ -28,7 +28,7 @@ fn journal(name: &str) -> Vec<Event> {
     all.find(|(found, _)| found == name).unwrap().1
 }
 
-/// The journal with the conclusion that its events lead to by the rules of today.
+/// Returns the journal with the conclusion that follows from its events by the current rules.
 fn concluded_today(name: &str) -> Vec<Event> {
     let mut events = journal(name);
     let mut end = events.pop().unwrap();
@@ -53,7 +53,7 @@ fn told(events: &[Event]) -> String {
     lines.join("\n")
 }
 
-/// Verdict, steps with their outcomes, and evidence by number; `!` where a tool gave no answer.
+/// Formats verdict, steps with their outcomes, and evidence by number; `!` marks a failed call.
 fn row(name: &str, state: &State) -> String {
     let end = state.conclusion.as_ref().unwrap();
     let steps: Vec<_> = state
@@ -83,8 +83,8 @@ fn row(name: &str, state: &State) -> String {
     )
 }
 
-/// What each journal of version 1 leads to. It must lead there for ever: a rule that would change it needs a new
-/// version, and the old rule beside it.
+/// Result of each journal of version 1. It must stay the same for ever: a rule that would change it needs a new
+/// version, and the old rule stays beside it.
 #[test]
 fn f32_journals_of_version_1_fold_for_ever() {
     let mut table = String::new();
@@ -179,7 +179,8 @@ fn a_quote_that_its_evidence_does_not_hold_is_told() {
     );
 }
 
-/// A journal that was all but concluded when the last of three workers was lost, and that the fourth gave up.
+/// Returns a journal that was nearly concluded when the last of three workers was lost, and that the fourth
+/// abandoned.
 fn given_up_after(name: &str, lost: u32) -> Vec<Event> {
     let mut events = journal(name);
     let end = events.pop().unwrap();

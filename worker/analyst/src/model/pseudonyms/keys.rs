@@ -1,8 +1,8 @@
-//! Keys by which values are told: `owner`, `source_host`, `TargetUserName`.
+//! Keys that tell the kind of their value: `owner`, `source_host`, `TargetUserName`.
 
 use super::values::Kind;
 
-/// Ends of keys, in lower case without `_` and `-`, whose values are of a kind.
+/// Endings of keys, in lower case without `_` and `-`, with the kind of their values.
 const KEYS: &[(&str, Kind)] = &[
     ("accountid", Kind::Account),
     ("account", Kind::Account),
@@ -27,16 +27,16 @@ const KEYS: &[(&str, Kind)] = &[
     ("computername", Kind::Host),
 ];
 
-/// Keys that are told whole: a threat actor is one of the outside world.
+/// Keys that must match as a whole: a threat actor belongs to the outside world.
 const WHOLE: &[(&str, Kind)] = &[("actor", Kind::Principal)];
 
-/// Ends of this length are told though no word begins with them: `targetusername`, but not `ghost`.
+/// Length from which an ending counts even inside a word: `targetusername`, but not `ghost`.
 const LONG: usize = 8;
 
-/// Keys of what an object is called that stands below a key.
+/// Keys of an object's name below another key.
 const CALLED: [&str; 4] = ["name", "id", "uid", "displayname"];
 
-/// The kind of what stands under a key.
+/// Returns the kind of the value under a key.
 pub(super) fn kind_of(key: &str) -> Option<Kind> {
     let (plain, begins) = plain(key);
     let ends = |name: &str| {
@@ -48,12 +48,12 @@ pub(super) fn kind_of(key: &str) -> Option<Kind> {
     found.map(|(_, kind)| *kind)
 }
 
-/// Whether what stands under this key is what its object is called.
+/// Returns whether the value under this key is the name of its object.
 pub(super) fn is_called(key: &str) -> bool {
     CALLED.contains(&plain(key).0.as_str())
 }
 
-/// A key in lower case and without what stands between its words, and where each of them begins.
+/// Returns a key in lower case without separators, and the starts of its words.
 fn plain(key: &str) -> (String, Vec<usize>) {
     let (mut plain, mut begins) = (String::with_capacity(key.len()), Vec::new());
     let mut previous = ' ';

@@ -1,14 +1,14 @@
-//! Finds known values in a text, however many there are: whole words, in any case, the longest first.
+//! Finds any number of known values in a text: whole words, in any case, the longest first.
 //!
-//! The values come from an alert, so whoever wrote it chooses how many and which. They are kept sorted and no more:
-//! nothing is compiled, which could grow beyond all bounds or fail.
+//! The values come from an alert, so its author chooses how many there are and which. They are only sorted. Nothing
+//! is compiled, because a compiled form could grow without bound or fail.
 
 use std::collections::BTreeMap;
 
 use super::values::Kind;
 use super::{begins_word, escaped};
 
-/// Something to be hidden, by its place in a text.
+/// A value to hide, with its place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) start: usize,
@@ -18,12 +18,12 @@ pub(super) struct Found {
 
 /// Values to look for.
 pub(super) struct Names {
-    /// As they stand in a text, also as JSON writes them, folded and in order.
+    /// Values as a text or JSON spells them, folded and sorted.
     sorted: Vec<(String, Kind)>,
 }
 
 impl Names {
-    /// Those of a map by their folded spelling.
+    /// Takes the values of a map by folded spelling.
     pub(super) fn new(values: &BTreeMap<String, Kind>) -> Self {
         let mut all = values.clone();
         for (value, kind) in values {
@@ -34,7 +34,7 @@ impl Names {
         }
     }
 
-    /// The first value in a text from a place on.
+    /// Returns the first value at or after a position.
     pub(super) fn next(&self, text: &str, from: usize) -> Option<Found> {
         let places = text.get(from..)?.char_indices().map(|(at, _)| from + at);
         places
@@ -42,7 +42,7 @@ impl Names {
             .find_map(|at| self.at(text, at))
     }
 
-    /// The longest value that begins here and ends where a word does.
+    /// Returns the longest value that begins here and ends at the end of a word.
     fn at(&self, text: &str, start: usize) -> Option<Found> {
         let mut left = self.sorted.as_slice();
         let mut depth = 0;
@@ -61,7 +61,7 @@ impl Names {
                 break;
             };
             let is_end = !chars.peek().is_some_and(|next| next.is_alphanumeric());
-            // The shortest of those that begin so is the first.
+            // The shortest of the values with this prefix comes first.
             if value.len() == depth && is_end {
                 found = Some(Found {
                     start,
@@ -74,7 +74,7 @@ impl Names {
     }
 }
 
-/// Those of a sorted list, all alike before `depth`, that have this byte there.
+/// Returns the values of a sorted list, all equal before `depth`, that have this byte there.
 fn narrowed(list: &[(String, Kind)], depth: usize, byte: u8) -> &[(String, Kind)] {
     let at = |value: &(String, Kind)| value.0.as_bytes().get(depth).copied();
     if list.first().and_then(at) == Some(byte) && list.last().and_then(at) == Some(byte) {
@@ -86,13 +86,13 @@ fn narrowed(list: &[(String, Kind)], depth: usize, byte: u8) -> &[(String, Kind)
     rest.get(..many).unwrap_or_default()
 }
 
-/// A text as values are compared: in lower case, letter by letter.
+/// Folds a text for comparison: to lower case, character by character.
 pub(super) fn folded(text: &str) -> String {
     text.chars().flat_map(fold).collect()
 }
 
 fn fold(c: char) -> impl Iterator<Item = char> {
-    // The sigma of a word's end is the one letter whose lower case would depend on what follows.
+    // The sigma at a word's end is the only letter whose lower case depends on what follows.
     c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
 }
 

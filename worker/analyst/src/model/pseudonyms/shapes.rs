@@ -1,5 +1,5 @@
-//! What is hidden wherever it stands, known or not: mail addresses, account ids of AWS, AWS's names for private addresses,
-//! and addresses of internal ranges.
+//! Values that are hidden by their shape, known or not: e-mail addresses, AWS account ids, AWS names of private
+//! addresses, and addresses of internal ranges.
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use super::names::Found;
 use super::values::Kind;
 use super::{ends_escape, is_word};
 
-/// Mail addresses whole, though a name within one is hidden too; the rest may be an address, or is none.
+/// E-mail addresses match whole, though a name within one is hidden too; the rest might be an address by itself.
 static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?P<mail>[\p{L}\p{M}0-9._%+-]+@[\p{L}\p{M}0-9-]+(?:\.[\p{L}\p{M}0-9-]+)+)",
@@ -33,18 +33,14 @@ const INTERNAL: [&str; 7] = [
     "fe80::/10",
 ];
 
-/// Looks for them.
+/// Searches for these shapes.
 pub(super) struct Shapes {
     pattern: &'static Regex,
     ranges: Vec<IpNet>,
 }
 
 impl Shapes {
-    /// With the public ranges of the organisation.
-    ///
-    /// # Errors
-    ///
-    /// When what looks for them cannot be made.
+    /// Creates a search that includes the public ranges of the organisation.
     pub(super) fn new(ranges: &[IpNet]) -> Result<Self, String> {
         let mut all = ranges.to_vec();
         for range in INTERNAL {
@@ -57,13 +53,13 @@ impl Shapes {
         })
     }
 
-    /// The first of them in a text from a place on.
+    /// Returns the first match at or after a position.
     pub(super) fn next(&self, text: &str, mut from: usize) -> Option<Found> {
         loop {
             let found = self.pattern.captures_at(text, from)?;
             let whole = found.get(0)?;
             let (start, end) = (whole.start(), whole.end());
-            // An address begins behind the letter of an escape.
+            // An address may begin after the letter of an escape.
             let kind = (!ends_escape(text, start) && is_word(text, start, end))
                 .then(|| self.kind(&found, whole.as_str()))
                 .flatten();

@@ -57,7 +57,7 @@ fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
     }
 }
 
-/// Whoever has a prompt has all that is in it: accounts and addresses are few enough to be tried one by one.
+/// A reader of a prompt knows all of it, and accounts and addresses are few enough to try one by one.
 #[test]
 fn what_a_prompt_tells_does_not_say_which_value_a_token_stands_for() {
     let question = fold(&World::miner().events()).plan_question().unwrap();
@@ -80,11 +80,11 @@ fn what_a_prompt_tells_does_not_say_which_value_a_token_stands_for() {
     assert_eq!(token("drawn"), token("drawn"));
     assert_ne!(token("drawn"), token("drawn anew"));
     assert_ne!(token("drawn"), token(&delimiter));
-    // Of an older journal.
+    // The case is of an older journal.
     assert_eq!(token(""), token(&delimiter));
 }
 
-/// What is hidden of a text that shows these values, which stand under keys.
+/// Hides values in a text that shows these values, which stand under keys.
 fn shown(raw: Value, text: &str) -> String {
     let hidden = mask_of(raw, &[])
         .unwrap()
@@ -261,7 +261,7 @@ fn a_value_has_one_token_in_all_questions_of_its_case() {
     );
 }
 
-/// The first token of a kind in a text.
+/// Returns the first token of a kind in a text.
 fn token(text: &str, word: &str) -> String {
     let tokens = TOKENS.as_ref().unwrap();
     tokens
@@ -271,7 +271,7 @@ fn token(text: &str, word: &str) -> String {
         .unwrap()
 }
 
-/// A model that says, asks for and quotes tokens.
+/// Answers as a model that writes, requests and quotes tokens.
 fn speaks_in_tokens(request: &ChatRequest) -> ChatAnswer {
     let text = said(request);
     match request.asked {

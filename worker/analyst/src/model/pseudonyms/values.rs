@@ -1,4 +1,4 @@
-//! Which values of a case are hidden: those that the alert types, and those under telling keys of results.
+//! The values of a case that are hidden: those that the alert types, and those under known keys of results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use super::super::settings::PseudonymSettings;
 use super::keys::{is_called, kind_of};
 use super::names::folded;
 
-/// What a hidden value is; the token says it, so that the model still knows what it reads.
+/// Kind of a hidden value. The token names it, so that the model still knows what it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Account,
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-/// Names that tell nothing of an organisation, and would tear ordinary sentences apart.
+/// Names that reveal nothing about an organisation. Hiding them would break up ordinary sentences.
 const GENERIC: &[&str] = &[
     "root",
     "admin",
@@ -80,13 +80,13 @@ const GENERIC: &[&str] = &[
     "nt authority",
 ];
 
-/// Shortest value that is hidden, in characters.
+/// Minimum length of a hidden value, in characters.
 const SHORTEST: usize = 3;
 
-/// Longest value that is hidden, in characters: a longer one is no name.
+/// Maximum length of a hidden value, in characters; a longer one is not a name.
 const LONGEST: usize = 256;
 
-/// Most values of one question, and most bytes of them: beyond that the question is not asked.
+/// Maximum number of values of one question, and of their bytes. The question is not asked above either.
 const MOST: usize = 4_096;
 const MOST_BYTES: usize = 256 << 10;
 
@@ -95,11 +95,11 @@ const MOST_BYTES: usize = 256 << 10;
 struct Values {
     kinds: BTreeMap<String, Kind>,
     bytes: usize,
-    /// Names of the outside world: logs have them under the same keys as hosts of one's own.
+    /// Names of the outside world, which logs have under the same keys as our own hosts.
     outside: BTreeSet<String>,
 }
 
-/// The names that the operator gave.
+/// Returns the names that the operator gave.
 pub(super) fn own(settings: &PseudonymSettings) -> BTreeMap<String, Kind> {
     let mut found = BTreeMap::new();
     for name in &settings.names {
@@ -110,11 +110,7 @@ pub(super) fn own(settings: &PseudonymSettings) -> BTreeMap<String, Kind> {
     found
 }
 
-/// These and the values of a question.
-///
-/// # Errors
-///
-/// When there are too many of them, in words.
+/// Returns the operator's names and the values of a question, or an error when there are too many.
 pub(super) fn of(
     own: &BTreeMap<String, Kind>,
     about: &About<'_>,
@@ -139,14 +135,14 @@ pub(super) fn of(
             "there are more names to hide than pseudonyms are made for ({MOST}, {MOST_BYTES} bytes)"
         ));
     }
-    // What the operator calls a value goes before what the data calls it.
+    // The operator's kind of a value takes precedence over that of the data.
     found
         .kinds
         .extend(own.iter().map(|(name, kind)| (name.clone(), *kind)));
     Ok(found.kinds)
 }
 
-/// The domains that acted, or were talked to, as the alert types them.
+/// Returns the domains that acted or were contacted, as the alert types them.
 fn outside(alert: &Alert) -> BTreeSet<String> {
     let indicators = alert.indicators.iter();
     indicators
@@ -196,7 +192,7 @@ impl Values {
             Value::Array(list) => list.iter().for_each(|inner| self.under_keys(inner, kind)),
             Value::Object(map) => {
                 for (key, inner) in map {
-                    // What an object is called is of the kind of its own key: `"user": {"name": …}`.
+                    // The name of an object has the kind of the object's own key: `"user": {"name": …}`.
                     let of_object = kind.filter(|_| is_called(key));
                     self.under_keys(inner, kind_of(key).or(of_object));
                 }
@@ -215,13 +211,13 @@ impl Values {
         }
     }
 
-    /// Whether these are more than are hidden; then no more are taken.
+    /// Returns whether there are more values than can be hidden. No further ones are taken then.
     fn is_too_much(&self) -> bool {
         self.kinds.len() > MOST || self.bytes > MOST_BYTES
     }
 }
 
-/// What is hidden of a text, folded; none of it where that is no name.
+/// Returns the parts of a text that are hidden, folded, or nothing where the text is not a name.
 fn values(text: &str, kind: Kind) -> Vec<String> {
     let folded = parts(text, kind).into_iter().map(|it| folded(it.trim()));
     folded.filter(|value| is_name(value)).collect()
@@ -237,8 +233,8 @@ fn is_name(value: &str) -> bool {
         && value.parse::<IpAddr>().is_err()
 }
 
-/// Of a resource name and of a path the name at its end, of a URL and what has a port the host, of other things all and what
-/// stands between colons.
+/// Splits a text into candidates: the last name of a resource name or a path, the host of a URL or before a port,
+/// else the whole and the parts between colons.
 fn parts(text: &str, kind: Kind) -> Vec<&str> {
     let text = text.trim().trim_end_matches('/');
     let url = text.split_once("://").map(|(_, rest)| rest);
@@ -273,7 +269,7 @@ fn last<'a>(text: &'a str, between: &[char]) -> Vec<&'a str> {
     text.rsplit(between).next().into_iter().collect()
 }
 
-/// A host without the port behind it, and an address of version 6 without its brackets.
+/// Returns a host without its port, and an IPv6 address without its brackets.
 fn without_port(host: &str) -> &str {
     let front = match host.rsplit_once(':') {
         Some((front, port)) if is_port(port) && (!front.contains(':') || front.ends_with(']')) => {

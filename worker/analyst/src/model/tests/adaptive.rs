@@ -43,7 +43,7 @@ fn r4_each_action_is_decided_on_from_the_results_before_it() {
     );
     assert!(third.contains("s2 is `running`: judge it."));
     assert!(third.contains("Find out whether"), "the objective");
-    // What was told of the first action is told again in the same bytes.
+    // The text about the first action is repeated byte for byte.
     let second = said(&ran.requests[1]);
     let shared = second.split("s1 is `running`").next().unwrap();
     assert!(third.starts_with(shared));

@@ -1,4 +1,4 @@
-//! What prompts cost: their shared prefixes, their size, long steps, and the time they take.
+//! The cost of prompts: shared prefixes, size, long steps, and time.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::model::tokens::tokens;
 use crate::playbook::Playbooks;
 use nightshift_llm::chat::{Asked, ChatRequest, Part, Role};
 
-/// A request in the order in which providers read it; the output schema is left out.
+/// Returns a request in the order in which providers read it, without the output schema.
 pub(super) fn bytes(request: &ChatRequest) -> String {
     let mut out = String::new();
     for tool in request.tools.iter() {
@@ -36,7 +36,7 @@ fn common(one: &str, other: &str) -> usize {
         .count()
 }
 
-/// All bytes, and tokens and bytes that repeat no prefix of an earlier request.
+/// Returns the total bytes, and the bytes and tokens that repeat no prefix of an earlier request.
 fn measure(requests: &[ChatRequest]) -> (usize, usize, u64) {
     let texts: Vec<String> = requests.iter().map(bytes).collect();
     let (mut all, mut new, mut new_tokens) = (0, 0, 0);
@@ -74,7 +74,7 @@ fn requests_of_a_case_share_their_prefix() {
         );
     }
     assert!(share >= 70, "{share} %");
-    // The case of design.md §8: three steps, nothing to replan.
+    // This is the case of design.md §8: three steps, nothing to replan.
     let plain: Vec<ChatRequest> = ran
         .requests
         .iter()
@@ -98,7 +98,7 @@ fn requests_of_a_case_share_their_prefix() {
     }
 }
 
-/// A step that makes the same kind of call, turn after turn, each with a large answer.
+/// Runs a step that makes the same kind of call in each turn, with large answers.
 fn long_step(window: u64, turns: u32) -> Vec<ChatRequest> {
     let mut world = World::miner();
     world.opened.limits = Limits {
@@ -153,7 +153,7 @@ fn r1_compaction_keeps_the_first_message_and_never_parts_a_call_from_its_result(
     let objective = first.split("Left for this case").next().unwrap();
     let mut left_out = 0;
     for request in &turns {
-        // That calls and results stay paired is checked of every request.
+        // Pairing of calls and results is checked for every request.
         assert!(size(request) <= window / 4 * 3, "{}", size(request));
         assert!(
             said(request).starts_with(objective),
@@ -243,7 +243,7 @@ fn results_of_earlier_steps_are_cut_alike_in_most_turns_whatever_is_left() {
     assert!(edits(&turns) <= 1, "{}", edits(&turns));
 }
 
-/// How many of these turns change what the one before them was told.
+/// Counts the turns that change earlier messages.
 fn edits(turns: &[ChatRequest]) -> usize {
     turns
         .windows(2)
@@ -326,7 +326,8 @@ fn a17_a_huge_alert_stays_within_the_window() {
     assert!(said(&ran.requests[0]).contains("[cut: more with evidence_read {\"id\": \"E0\""));
 }
 
-/// The time of one question with a prompt of 40 KB: printed, never asserted (`cargo test --release -- --nocapture`).
+/// Prints the time of one question with a prompt of 40 KB, without an assertion (`cargo test --release --
+/// --nocapture`).
 #[tokio::test]
 async fn the_time_of_a_question_is_printed() {
     let mut alert = sample("scc-crypto-miner");
@@ -373,7 +374,7 @@ async fn a_case_whose_cap_is_spent_sends_no_further_request() {
         ..question.limits
     };
     question.setting.allowance = Allowance::new(limits, Cost::default());
-    // One request may go over the cap; its answer cannot be read, and there is nothing left for another.
+    // One request may exceed the cap. Its answer cannot be parsed, and no budget is left for another.
     let none = analyst.plan(&question).await.unwrap_err();
     assert_eq!(
         none.error.to_string(),

@@ -1,4 +1,4 @@
-//! Faults of the reference systems, and of models: none ends a run, and what was spent is always told.
+//! Faults of the reference systems and of models. None ends a run, and the cost is always reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use nightshift_llm::chat::{Asked, ChatAnswer, ChatError, ChatRequest, Failure, P
 
 type Told = Result<ChatAnswer, ChatError>;
 
-/// The plan question to a model that answers by the number of the request.
+/// Asks the plan question. The model answers by the number of the request.
 async fn ask_plan(
     script: impl Fn(usize, &ChatRequest) -> Told + Send + Sync + 'static,
 ) -> (Result<PlanAnswer, NoAnswer>, Vec<ChatRequest>) {
@@ -88,7 +88,7 @@ async fn r2_a_failed_validation_leaves_no_call_without_a_result() {
     })
     .await;
     assert!(answer.is_ok());
-    // The scripted model refuses conversations with open calls.
+    // The scripted model refuses conversations with unanswered calls.
     assert_eq!(
         said(&requests[1])
             .matches("Refused: no tool may be called")
@@ -241,7 +241,7 @@ fn a16_a_refusal_ends_in_a_report_with_the_severity_kept() {
     );
 }
 
-/// A case of one step whose turns the test answers.
+/// Returns a case of one step whose turns the test answers.
 fn one_step(
     turns: impl Fn(&ChatRequest) -> ChatAnswer + Send + Sync + 'static,
     answers: impl Fn(&nightshift_engine::ToolCall) -> Result<Value, nightshift_engine::ToolError>

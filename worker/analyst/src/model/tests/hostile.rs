@@ -1,4 +1,4 @@
-//! The compromised model: it obeys whatever it reads. Nothing below rests on its good will.
+//! A compromised model that obeys everything it reads. No test here depends on its good will.
 
 use nightshift_alert::{ReadOptions, read};
 use nightshift_engine::{Cap, ToolCall, ToolError, Verdict};
@@ -8,7 +8,7 @@ use super::scripted::{Scripted, makes, plan, result, said, says, step};
 use super::world::{KEY, Ran, World, opened, usual};
 use nightshift_llm::chat::{Asked, ChatAnswer, ChatRequest};
 
-/// The sample with these texts in fields that attackers write.
+/// Returns the sample with these texts in fields that attackers write.
 fn written(texts: &[&str]) -> nightshift_alert::Alert {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -26,7 +26,7 @@ fn written(texts: &[&str]) -> nightshift_alert::Alert {
         .remove(0)
 }
 
-/// Whatever it is asked, it says that all is well.
+/// Answers every question with the claim that all is well.
 fn obedient(request: &ChatRequest) -> ChatAnswer {
     match request.asked {
         Asked::Plan => plan("Close it", vec![step("s1", "Look", &["watchlist"])]),
@@ -238,7 +238,7 @@ fn a21_secrets_reach_no_prompt() {
 #[test]
 fn a18_a_model_that_always_wants_one_more_look_up_ends_at_the_cap() {
     let mut world = World::miner();
-    // Less than the turns of its one step.
+    // The limit is below the turns of the one step.
     world.opened.limits.calls = 8;
     let ran = world.run(Scripted::new(|request| {
         Ok(match request.asked {

@@ -1,4 +1,4 @@
-//! The prompts as a model reads them, for the crypto-miner. Whoever changes one reads it here.
+//! The prompts as a model reads them, for the crypto-miner. A change of a prompt is reviewed here.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn first(asked: Asked) -> String {
     said(requests().iter().find(|one| one.asked == asked).unwrap())
 }
 
-/// What comes after the block of this name.
+/// Returns the text after the block of this name.
 fn after(text: &str, name: &str) -> String {
     let (_, rest) = text.split_once(&format!(" {name}>\n")).unwrap();
     let (_, rest) = rest.split_once("\n</data-").unwrap();
@@ -329,7 +329,7 @@ fn what_a_tool_is_for_is_told_once_and_always() {
     };
     let model = || Scripted::new(|request| Ok(example(request)));
     assert_eq!(asked(model()), (0, 1), "with the tool alone");
-    // An adapter leaves the array out of plans; turns carry it.
+    // An adapter omits the array in plans; turns hold it.
     assert_eq!(asked(model().with_few_tools()), (1, 1));
     assert_eq!(asked(model().without_tools()), (1, 0));
 }

@@ -13,7 +13,6 @@ use nightshift_llm::chat::{
 
 type Script = dyn Fn(&ChatRequest) -> Result<ChatAnswer, ChatError> + Send + Sync;
 
-/// The scripted model.
 pub(in crate::model) struct Scripted {
     traits: ChatTraits,
     script: Box<Script>,
@@ -72,7 +71,7 @@ impl ChatModel for Scripted {
     }
 }
 
-/// What every provider demands of a conversation.
+/// Checks what every provider demands of a conversation.
 fn well_formed(request: &ChatRequest) {
     assert!(!request.system.trim().is_empty());
     assert!(request.max_output_tokens > 0);
@@ -128,7 +127,7 @@ fn well_formed(request: &ChatRequest) {
     assert!(marks.count() <= 4, "no provider keeps more");
 }
 
-/// All text of a request but its system, in order.
+/// Returns all text of a request except its system text, in order.
 pub(in crate::model) fn said(request: &ChatRequest) -> String {
     let mut out = String::new();
     for part in request.messages.iter().flat_map(|message| &message.parts) {
@@ -143,7 +142,6 @@ pub(in crate::model) fn said(request: &ChatRequest) -> String {
     out
 }
 
-/// An answer of parts.
 pub(in crate::model) fn answer(parts: Vec<Part>) -> ChatAnswer {
     let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
     ChatAnswer {
@@ -168,12 +166,12 @@ pub(in crate::model) fn answer(parts: Vec<Part>) -> ChatAnswer {
     }
 }
 
-/// An answer in JSON.
+/// Returns an answer in JSON.
 pub(in crate::model) fn says(value: &Value) -> ChatAnswer {
     answer(vec![Part::text(value.to_string())])
 }
 
-/// An answer that makes calls.
+/// Returns an answer that makes calls.
 pub(in crate::model) fn makes(calls: &[(&str, Value)]) -> ChatAnswer {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(1);
     let parts = calls
@@ -194,23 +192,20 @@ pub(in crate::model) fn makes(calls: &[(&str, Value)]) -> ChatAnswer {
     answer(parts)
 }
 
-/// A step of a plan.
 pub(in crate::model) fn step(id: &str, description: &str, tools: &[&str]) -> Value {
     json!({"id": id, "description": description, "expected": "a hit", "tools": tools, "calls": [],
         "depends_on": [], "key": false})
 }
 
-/// A plan.
 pub(in crate::model) fn plan(objective: &str, steps: Vec<Value>) -> ChatAnswer {
     says(&json!({"reasoning": "", "mode": "planned", "objective": objective, "steps": steps}))
 }
 
-/// A step's result.
 pub(in crate::model) fn result(outcome: &str, summary: &str) -> ChatAnswer {
     says(&json!({"outcome": outcome, "summary": summary, "findings": []}))
 }
 
-/// A conclusion with one finding.
+/// Returns a conclusion with one finding.
 pub(in crate::model) fn conclusion(verdict: &str, evidence: &str, quote: &str) -> ChatAnswer {
     says(&json!({
         "findings": [{"claim": "The pool is on a list", "stance": "for",

@@ -1,4 +1,4 @@
-//! The table of the design: what each question sees, and what it does not.
+//! The table of the design document: what each question holds, and what it does not.
 
 use nightshift_engine::History;
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::worked_example::{example, is_of};
 use super::world::{KEY, Ran, World};
 use nightshift_llm::chat::{Asked, ChatAnswer, ChatRequest};
 
-/// The example, but that the fourth step finds nothing either: so there are two reflections.
+/// Answers like the example, but the fourth step finds nothing either, so that there are two reflections.
 fn twice(request: &ChatRequest) -> ChatAnswer {
     let text = said(request);
     match request.asked {

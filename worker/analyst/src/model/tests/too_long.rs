@@ -42,7 +42,7 @@ async fn a_prompt_that_is_too_long_after_all_is_shortened_once() {
         };
         let (before, after) = (bytes(first).len(), bytes(second).len());
         assert!(after + 1_500 < before, "{before} {after}");
-        // The frame of the data and its typed fields stay whole.
+        // The delimiters of the data and its typed fields stay complete.
         let ends = |request: &ChatRequest| said(request).matches("</data-").count();
         assert_eq!(ends(first), ends(second));
         assert!(said(second).contains(&question.alert.kind));

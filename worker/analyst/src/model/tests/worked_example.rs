@@ -1,4 +1,5 @@
-//! The worked example of reference R1: three steps, the second finds nothing, so reflection adds a fourth.
+//! The worked example of reference R1: three steps, the second of which finds nothing, so that reflection adds a
+//! fourth.
 
 use nightshift_engine::{Mode, StepOutcome, Verdict};
 use serde_json::json;
@@ -7,7 +8,7 @@ use super::scripted::{Scripted, conclusion, makes, plan, result, said, says, ste
 use super::world::World;
 use nightshift_llm::chat::{Asked, ChatAnswer, ChatRequest};
 
-/// Whether a turn is one of this step.
+/// Returns whether a turn belongs to this step.
 pub(super) fn is_of(text: &str, step: &str) -> bool {
     let (_, block) = text.split_once(" step>\n").unwrap_or_default();
     block
@@ -16,7 +17,7 @@ pub(super) fn is_of(text: &str, step: &str) -> bool {
         .is_some_and(|line| line.contains(&format!(r#""id":"{step}""#)))
 }
 
-/// The step of a turn, and whether its results are in.
+/// Returns the step of a turn, and whether its results are in.
 fn turn_of(request: &ChatRequest) -> (String, bool) {
     let text = said(request);
     let step = ["s1", "s2", "s3", "s4"]
@@ -27,7 +28,7 @@ fn turn_of(request: &ChatRequest) -> (String, bool) {
     (step, request.messages.len() > 1)
 }
 
-/// What the model of the example answers.
+/// Returns the example model's answer.
 pub(super) fn example(request: &ChatRequest) -> ChatAnswer {
     match request.asked {
         Asked::Plan => plan(
@@ -105,7 +106,7 @@ fn r1_the_worked_example_runs_end_to_end() {
             .count(),
         1
     );
-    // One plan, four steps of two turns, one reflection, one conclusion (design.md §8).
+    // The requests are one plan, four steps of two turns, one reflection and one conclusion (design.md §8).
     assert_eq!(ran.requests.len(), 11);
     assert_eq!(ran.state.charged().model_calls, 11);
     assert!((ran.state.charged().usd - 0.11).abs() < 1e-9);

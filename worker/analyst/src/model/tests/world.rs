@@ -1,4 +1,4 @@
-//! A case around the model analyst: the sample alert, tools that answer from a table, and the real engine.
+//! A fixture around the model analyst: the sample alert, tools that answer from a table, and the real engine.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,10 +18,10 @@ use crate::model::{ModelAnalyst, PerQuestion, Settings};
 use crate::playbook::{Playbooks, catalogue};
 use nightshift_llm::chat::{ChatModel, ChatRequest};
 
-/// The key of all cases here.
+/// Key of all cases here.
 pub(in crate::model) const KEY: &str = "0f1e2d3c4b5a6978";
 
-/// The first alert of a sample.
+/// Returns the first alert of a sample.
 pub(in crate::model) fn sample(name: &str) -> Alert {
     let path = format!(
         "{}/../../tests/fixtures/alerts/{name}.json",
@@ -95,7 +95,7 @@ fn logs(name: &str, kind: &str, description: &str) -> ToolSpec {
     spec(name, kind, description, arguments)
 }
 
-/// The tools, described as the shipped ones are.
+/// Returns tools with the descriptions of the shipped ones.
 pub(in crate::model) fn tools() -> Vec<ToolSpec> {
     let of = |types: &[K]| ArgumentKind::Indicator {
         types: types.to_vec(),
@@ -227,7 +227,7 @@ impl Exonerator for NoRules {
     }
 }
 
-/// Tools that find the pool on a list, and otherwise nothing.
+/// Answers calls: the pool is on a watch list, and nothing else is found.
 pub(in crate::model) fn usual(call: &ToolCall) -> Result<Value, ToolError> {
     let asked = call.arguments.get("indicator").and_then(Value::as_str);
     Ok(match (call.tool.as_str(), asked) {
@@ -261,7 +261,7 @@ pub(in crate::model) struct Ran {
     pub(in crate::model) requests: Vec<ChatRequest>,
 }
 
-/// A case to be run.
+/// A case before its run.
 pub(in crate::model) struct World {
     pub(in crate::model) opened: Opened,
     pub(in crate::model) settings: Settings,
@@ -279,7 +279,7 @@ impl World {
         }
     }
 
-    /// The crypto-miner.
+    /// Returns the crypto-miner case.
     pub(in crate::model) fn miner() -> Self {
         Self::of(sample("scc-crypto-miner"))
     }
@@ -340,7 +340,7 @@ impl World {
     }
 }
 
-/// The analyst with one model for every question.
+/// Returns the analyst with one model for every question.
 pub(in crate::model) fn analyst(
     model: Arc<Scripted>,
     settings: Settings,

@@ -9,7 +9,7 @@ fn said(state: &State) -> Vec<String> {
     gaps(state, &Prose::of(state))
 }
 
-/// A case with one answer of a log, whose records end so many seconds after the alert's first event.
+/// Returns a case with one answer of a log, whose records end `until` seconds after the alert's first event.
 fn logged(until: i64, in_time: u64) -> State {
     let mut state = fixture::opened_state();
     let mut log = Evidence::clone(state.evidence_of(EvidenceId::ALERT).unwrap());

@@ -1,4 +1,4 @@
-//! Names that whoever wrote the alert chose: as many as they like, and the words that our own sentences are made of.
+//! Names that the author of an alert chose: very many, and words of our own sentences.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use super::*;
 use crate::model::Settings;
 use crate::model::tests::world::{KEY, analyst};
 
-/// Words of our prompts, schemas and complaints.
+/// Words of our prompts, schemas and error messages.
 const OUR_WORDS: [&str; 12] = [
     "not",
     "never",
@@ -26,7 +26,7 @@ const OUR_WORDS: [&str; 12] = [
     "instruction",
 ];
 
-/// The sample with these names in its finding as it was sent.
+/// Returns the sample with these names in its raw finding.
 fn named<T: AsRef<str>>(names: &[T]) -> Alert {
     let mut alert = sample("scc-crypto-miner");
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -41,7 +41,7 @@ fn settings() -> Settings {
     }
 }
 
-/// The plan question about this alert, to a model that answers by the number of the request.
+/// Asks the plan question about this alert. The model answers by the number of the request.
 async fn ask_plan(
     alert: Alert,
     script: impl Fn(usize, &ChatRequest) -> ChatAnswer + Send + Sync + 'static,
@@ -113,7 +113,7 @@ async fn a21_every_name_that_a_prompt_shows_of_a_large_alert_is_hidden() {
     }
 }
 
-/// Our words in a request: the system text, and what stands outside data blocks in messages of ours.
+/// Returns our own words in a request: the system text, and the text outside data blocks in our messages.
 fn our_words(request: &ChatRequest) -> String {
     let fence = Fence::new(KEY);
     let mut words = request.system.to_string();
@@ -131,7 +131,7 @@ fn our_words(request: &ChatRequest) -> String {
     words
 }
 
-/// A whole case; the model tells of the results what it read.
+/// Runs a whole case; the model reports the results that it read.
 fn ran(pseudonyms: bool) -> Vec<ChatRequest> {
     let mut world = World::of(named(&OUR_WORDS));
     world.settings.environment = "We never run miners. alice runs the web team.".into();
