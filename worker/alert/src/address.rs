@@ -1,8 +1,8 @@
-//! Which addresses are of the internet, and which of a network of one's own.
+//! Tells public addresses from addresses of private networks.
 
 use std::net::IpAddr;
 
-/// Whether an address can be met on the internet. Ranges that documents use count as such, for examples are about them.
+/// Returns whether an address is public. Documentation ranges count as public, because examples use them.
 #[must_use]
 pub fn is_public(ip: IpAddr) -> bool {
     let inside = match ip {

@@ -1,4 +1,4 @@
-//! The normalised alert: what the rest of the house reads instead of a vendor's JSON.
+//! The normalised alert, which the other crates read instead of a vendor's JSON.
 
 use std::collections::BTreeMap;
 
@@ -11,104 +11,104 @@ use crate::{
     Outcome, Principal, Role, Severity, TraceContext, short_name,
 };
 
-/// The feed of our own canaries. No parser makes it and no configured feed may be called so: only what is signed with our
-/// key becomes a canary.
+/// The feed of Nightshift's own canaries. No parser makes it, and no configured feed may have this name. Only an
+/// alert signed with our key becomes a canary.
 pub const CANARY_FEED: &str = "canary";
 
 /// One normalised finding.
 ///
-/// Every string in it came from outside and may be written by an attacker: it is redacted, without hidden characters
-/// and bounded, but it is data, never an instruction.
+/// Every string comes from outside, and an attacker may have written it. Strings are redacted, bounded and free of
+/// hidden characters, but they are data, never instructions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
-    /// Which finding this is.
+    /// The identity of the finding.
     pub key: Key,
-    /// What it says, without counters and times.
+    /// The hash of the content, without counters and times.
     pub content: Content,
-    /// Where it was born: `guardduty`, `scc`, `security_hub`, `ocsf`, or the name of a configured generic feed.
+    /// The feed that the finding was recognised as: `guardduty`, `scc`, `security_hub`, `ocsf`, or the name of a
+    /// configured generic feed.
     pub feed: String,
     /// The finding type as its product writes it, e.g. `CryptoCurrency:EC2/BitcoinTool.B!DNS`.
     #[serde(rename = "type")]
     pub kind: String,
     /// One line for people.
     pub title: String,
-    /// The product's own description; may be empty.
+    /// The product's own description, which may be empty.
     pub description: String,
-    /// Severity on our scale.
+    /// Severity on Nightshift's scale.
     pub severity: Severity,
     /// Severity as it was sent, e.g. `8` or `CRITICAL`.
     pub severity_sent: String,
-    /// Which cloud the resources live in.
+    /// The cloud of the resources.
     pub provider: Provider,
     /// Account id (AWS) or project id (Google Cloud).
     pub account: Option<String>,
-    /// The account's name, where the alert tells it.
+    /// The account's name, where the alert has one.
     pub account_name: Option<String>,
     /// Region or zone.
     pub region: Option<String>,
     /// Class of the finding.
     #[serde(default)]
     pub class: Class,
-    /// The product's own word for its class, e.g. SCC's `MISCONFIGURATION`, where there is one.
+    /// The product's own name for the class, e.g. SCC's `MISCONFIGURATION`.
     #[serde(default)]
     pub class_sent: Option<String>,
-    /// What was done, e.g. `AWS_API_CALL ListBuckets` or `DNS_REQUEST`.
+    /// The action that was observed, e.g. `AWS_API_CALL ListBuckets` or `DNS_REQUEST`.
     pub action: Option<String>,
-    /// Outcome of that, where the product tells it.
+    /// Outcome of the action, where the product reports one.
     #[serde(default)]
     pub outcome: Option<Outcome>,
-    /// What it concerns; the first one is the main one.
+    /// Resources that the alert concerns. The first one is the main resource.
     pub resources: Vec<Resource>,
-    /// Typed values, sorted and without doubles.
+    /// Typed values, sorted and without duplicates.
     pub indicators: Vec<Indicator>,
-    /// What those of its principals are whose kind the feed told, sorted; a name may be a user's and a role's.
+    /// Kinds of the alert's principals, where the feed reports them. Sorted. A user and a role may share a name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub principals: Vec<Principal>,
-    /// Those of its addresses that the feed told, in fields of their own, to be what it concerns: the interfaces of a
-    /// machine. Sorted; a text never adds one.
+    /// Addresses that the feed reports, in fields of their own, for the resource itself, such as a machine's
+    /// interfaces. Sorted. Free text never adds one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
-    /// Tells who called with which key from where, as the platform wrote them together. Sorted.
+    /// Combinations of principal, key and address that the platform wrote together. Sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<Caller>,
-    /// Tells who opened the connection, where the product does.
+    /// Direction of the connection, where the product reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// JSON pointers of fields that say who acted and cannot be read as a value. Sorted.
+    /// JSON pointers of fields that name an actor but cannot be read as a value. Sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
-    /// Tells that a limit dropped values that say who acted, or what it was done to.
+    /// Whether a limit dropped values that name an actor or target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unseen: bool,
-    /// What else the product told in fields of their own: ports, networks, threat lists, command lines. Sorted.
+    /// Other typed facts that the product reports: ports, networks, threat lists, command lines. Sorted.
     #[serde(default)]
     pub details: Vec<Detail>,
-    /// What the product advises to do about it, in its own words.
+    /// The product's own remediation advice.
     #[serde(default)]
     pub remediation: Option<String>,
-    /// The finding's id as its product writes it (a whole ARN or resource name), where the key holds a shorter one.
+    /// The finding's full id (an ARN or resource name), where the key holds a shorter one.
     #[serde(default)]
     pub finding_id: Option<String>,
-    /// ATT&CK techniques that the product named.
+    /// ATT&CK techniques that the product names.
     pub techniques: Vec<Technique>,
-    /// When it happened and was told.
+    /// Times of the events and of the finding.
     pub times: Times,
-    /// How often the product saw it; at least 1.
+    /// Number of times that the product saw the event; at least 1.
     pub count: u64,
-    /// Its state at the feed.
+    /// State of the finding at the feed.
     pub state: FeedState,
-    /// What the reader of this alert should know about how it was read.
+    /// Notes on how the alert was read.
     pub flags: Vec<Flag>,
-    /// Where in somebody's trace its message came from, if it says so. No part of what the alert says: see
-    /// [`Alert::told`].
+    /// The trace context of the message, if it has one. It is not part of the alert's content: see [`Alert::told`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
-    /// The finding as it was sent, redacted and bounded, with every field that we do not know.
+    /// The finding as it was sent, redacted and bounded, including fields that no parser reads.
     pub raw: JsonText,
 }
 
 impl Alert {
-    /// What it says, as JSON: evidence, facts of rules, prompts. Where its message came from is none of it.
+    /// Returns the alert as JSON for evidence, rules and prompts, without the trace context.
     #[must_use]
     pub fn told(&self) -> Value {
         let mut value = serde_json::to_value(self).unwrap_or_default();
@@ -118,7 +118,7 @@ impl Alert {
         value
     }
 
-    /// The same without the finding as it was sent, in whose place nothing stands.
+    /// Returns the same JSON without the raw finding.
     #[must_use]
     pub fn told_in_short(&self) -> Value {
         let mut short = self.clone();
@@ -126,20 +126,20 @@ impl Alert {
         short.told()
     }
 
-    /// What it says, as text; the finding as it was sent is text already and is not read for it.
+    /// Returns the alert as JSON text. The raw finding is text already and is not parsed for this.
     #[must_use]
     pub fn told_text(&self) -> JsonText {
         JsonText::with(&self.told_in_short(), "raw", &self.raw)
     }
 
-    /// The indicators of one role.
+    /// Returns the indicators that have this role.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = &Indicator> {
         self.indicators
             .iter()
             .filter(move |indicator| indicator.role == role)
     }
 
-    /// The values of its details of one kind.
+    /// Returns the values of the details of this kind.
     pub fn details_of(&self, kind: DetailKind) -> impl Iterator<Item = &str> {
         self.details
             .iter()
@@ -147,7 +147,7 @@ impl Alert {
             .map(|detail| detail.value.as_str())
     }
 
-    /// Whether the alert itself names this value.
+    /// Returns whether the alert has this indicator.
     #[must_use]
     pub fn knows(&self, kind: IndicatorKind, value: &str) -> bool {
         self.indicators
@@ -155,20 +155,20 @@ impl Alert {
             .any(|indicator| indicator.kind == kind && indicator.value == value)
     }
 
-    /// Whether the feed made this alert as a generated sample.
+    /// Returns whether the feed made this alert as a generated sample.
     #[must_use]
     pub fn is_sample(&self) -> bool {
         self.state.sample
     }
 
-    /// Whether it is a canary of our own, which shows that alerts get through.
+    /// Returns whether the alert is one of Nightshift's own canaries.
     #[must_use]
     pub fn is_canary(&self) -> bool {
         self.feed == CANARY_FEED
     }
 
-    /// Among which alerts it waits. A canary is worth nothing, but goes the way that must be open whatever flood there is:
-    /// that of high ones.
+    /// Returns the severity by which the alert is queued. A canary takes the lane of high alerts, which must stay
+    /// open during a flood.
     #[must_use]
     pub fn lane_severity(&self) -> Severity {
         if self.is_canary() {
@@ -178,7 +178,7 @@ impl Alert {
         }
     }
 
-    /// What the alert is about, in a word or two: the main resource's name, else its id, else an actor.
+    /// Returns a short name for what the alert is about: the main resource's name, else its id, else an actor.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
         self.resources
@@ -193,7 +193,7 @@ impl Alert {
     }
 }
 
-/// The cloud that an alert's resources live in.
+/// Cloud provider of an alert's resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
@@ -203,12 +203,12 @@ pub enum Provider {
     Gcp,
     /// Microsoft Azure.
     Azure,
-    /// Another one, or none.
+    /// Another provider, or none.
     Other,
 }
 
 impl Provider {
-    /// The word used in JSON, playbooks and the action catalogue.
+    /// Returns the word used in JSON, playbooks and the action catalogue.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -220,30 +220,30 @@ impl Provider {
     }
 }
 
-/// A thing that an alert concerns.
+/// A resource that an alert concerns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
     /// Its type as the product writes it: `Instance`, `AccessKey`, `google.cloud.compute.Instance`, …
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its id.
+    /// The resource's id.
     pub id: String,
-    /// Its name for people, where there is one.
+    /// The display name, if the resource has one.
     pub name: Option<String>,
-    /// Its tags or labels.
+    /// Tags or labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
 }
 
 impl Resource {
-    /// Returns the part of its id that names it: the name in an ARN, a URI or a resource path.
+    /// Returns the part of the id that names the resource: the name in an ARN, a URI or a resource path.
     #[must_use]
     pub fn short_id(&self) -> &str {
         short_name(&self.id)
     }
 
-    /// Whether both ids name one resource. Wrappings write an ARN or path, or the bare name at its end; two ARNs that differ
-    /// are two resources, also with the same name: services of two clusters.
+    /// Returns whether both ids name one resource. An id may be an ARN, a path or the bare name at its end. Two
+    /// different ARNs are two resources, even if the names match (services of two clusters).
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let is_bare = |resource: &Self| resource.short_id() == resource.id;
@@ -255,13 +255,13 @@ impl Resource {
 /// An ATT&CK technique.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Technique {
-    /// Its id, e.g. `T1496`; `T?` where the product names one that is not known here.
+    /// The technique's id, e.g. `T1496`, or `T?` when the product's name for it is not known here.
     pub id: String,
-    /// Its name, where the product told it.
+    /// The technique's name, where the product reports one.
     pub name: Option<String>,
 }
 
-/// When an alert's events happened and when the feed told of them.
+/// Times of an alert's events and of its finding at the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Times {
     /// First event.
@@ -275,7 +275,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// The window of the alert's events: first to last, by whatever times are known.
+    /// Returns the window of the alert's events, from first to last, by the times that are known.
     #[must_use]
     pub fn window(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
         let from = self.first_seen.or(self.created).or(self.last_seen)?;
@@ -284,8 +284,8 @@ impl Times {
         Some((from.min(until), until.max(from)))
     }
 
-    /// Has its events begin and last so at least; whether that is wider than they were. Of an alert without any time nobody
-    /// knows when its events were, whatever is known of others.
+    /// Widens the window so that it covers `from` to `until`, and returns whether it changed. An alert without any
+    /// time is left as it is, because its window is unknown.
     pub fn cover(&mut self, from: DateTime<Utc>, until: DateTime<Utc>) -> bool {
         let Some((first, last)) = self.window() else {
             return false;
@@ -305,20 +305,20 @@ impl Times {
 pub struct FeedState {
     /// Archived there.
     pub archived: bool,
-    /// No longer active there.
+    /// Inactive there.
     pub inactive: bool,
     /// Resolved there.
     pub resolved: bool,
     /// Muted or suppressed there.
     pub suppressed: bool,
-    /// A check that passed.
+    /// The check passed.
     pub passed: bool,
-    /// A generated sample, no real event.
+    /// A generated sample, not a real event.
     pub sample: bool,
 }
 
 impl FeedState {
-    /// Returns what the feed has done with the alert, in a word; `None` while it is active there.
+    /// Returns the state at the feed as one word, or `None` while the alert is active there.
     #[must_use]
     pub const fn word(&self) -> Option<&'static str> {
         match self {
@@ -334,44 +334,43 @@ impl FeedState {
     }
 }
 
-/// What a reader should know about how an alert was read.
+/// A note on how an alert was read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "flag", rename_all = "snake_case")]
 pub enum Flag {
-    /// Text was cut, or lists and depth were pruned, at this JSON pointer.
+    /// Text was cut, or a list or subtree was pruned.
     Truncated {
-        /// Where.
+        /// JSON pointer of the text, list or subtree.
         path: String,
     },
-    /// Bytes or numbers that JSON cannot hold were replaced, at this JSON pointer.
+    /// Bytes or numbers that JSON cannot hold were replaced.
     Replaced {
-        /// Where.
+        /// JSON pointer of the value.
         path: String,
     },
-    /// The same key stood twice in an object; the last one counts.
+    /// An object had the same key twice. The last one counts.
     DuplicateKey {
-        /// Where.
+        /// JSON pointer of the key.
         path: String,
     },
-    /// Secrets were taken out.
+    /// Secrets were redacted.
     Redacted {
-        /// How many.
+        /// Number of secrets.
         count: usize,
     },
-    /// Characters that people do not see were taken out.
+    /// Invisible characters were removed.
     HiddenText {
-        /// How many.
+        /// Number of characters.
         count: usize,
     },
-    /// Text that talks to the analyst instead of about the event.
+    /// Text addresses the analyst instead of describing the event.
     Instructions {
-        /// Where.
+        /// JSON pointer of the text.
         path: String,
     },
-    /// A severity of which neither the feed nor its product tells what it means: a word counts as medium, a number is
-    /// taken to be one of 0 to 100.
+    /// A severity on an unknown scale. A word counts as medium, and a number is read on a scale from 0 to 100.
     UnknownSeverity {
-        /// As it was sent.
+        /// The severity as it was sent.
         value: String,
     },
 }

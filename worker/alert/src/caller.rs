@@ -1,11 +1,11 @@
-//! Tells who called with which key from which address, where the platform wrote them beside each other.
+//! Callers: a principal, an access key and an address that the platform wrote together.
 //!
-//! Indicators tell each value alone. A record about a principal covers its temporary key and its address only where the
-//! platform says that they belong to the same call.
+//! Indicators hold each value alone. A record about a principal covers its temporary key and its address only where
+//! the platform says that they belong to the same call.
 
 use serde::{Deserialize, Serialize};
 
-/// One caller, as the platform wrote it. Values are those of the alert's indicators.
+/// One caller, as the platform wrote it. Its values are also indicators of the alert.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Caller {
     /// The principal.
@@ -20,12 +20,12 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Tells whether somebody is named, and not only an address: that alone is a connection.
+    /// Returns whether the caller has a principal or key. An address alone is only a connection.
     pub(crate) fn is_named(&self) -> bool {
         self.principal.is_some() || self.access_key.is_some()
     }
 
-    /// Tells whether every value of this caller stands in the other one.
+    /// Returns whether the other caller has every value of this one.
     pub(crate) fn is_part_of(&self, other: &Self) -> bool {
         let is_in = |one: &Option<String>, other: &Option<String>| one.is_none() || one == other;
         is_in(&self.principal, &other.principal)
@@ -34,17 +34,17 @@ impl Caller {
     }
 }
 
-/// The values that one record of a finding ties together.
+/// The values that one record of a finding holds together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CallRecord {
-    /// Names of who called: more than one where an identity is borrowed.
+    /// Names of the caller. A borrowed identity has more than one.
     pub(crate) principals: Vec<String>,
     pub(crate) access_keys: Vec<String>,
     pub(crate) addresses: Vec<String>,
 }
 
 impl CallRecord {
-    /// Tells whether no field has more than one value.
+    /// Returns whether no field has more than one value.
     pub(crate) fn has_one_of_each(&self) -> bool {
         let fields = [&self.principals, &self.access_keys, &self.addresses];
         fields.iter().all(|values| values.len() <= 1)
@@ -67,19 +67,19 @@ impl CallRecord {
     }
 }
 
-/// Returns each value, or nothing once.
+/// Yields each value as `Some`, or a single `None` when there are no values.
 fn each(values: &[String]) -> impl Iterator<Item = Option<&String>> {
     let nothing = values.is_empty().then_some(None);
     values.iter().map(Some).chain(nothing)
 }
 
-/// Who opened the connection, as seen from the resource of the alert.
+/// Direction of a connection, as seen from the resource of the alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Somebody else connected to the resource.
+    /// Another party connected to the resource.
     Inbound,
-    /// The resource connected to somebody else, or did what the alert is about.
+    /// The resource opened the connection or performed the action.
     Outbound,
 }
 
@@ -92,7 +92,7 @@ impl Direction {
         }
     }
 
-    /// Returns the direction that a product's word tells, in any case; others, such as `UNKNOWN`, tell none.
+    /// Returns the direction that a product's word means, in any case. Other words, such as `UNKNOWN`, mean none.
     pub(crate) fn parse(word: &str) -> Option<Self> {
         match word.trim().to_ascii_uppercase().as_str() {
             "IN" | "INBOUND" | "INGRESS" => Some(Self::Inbound),
@@ -101,7 +101,8 @@ impl Direction {
         }
     }
 
-    /// Returns the direction that the part of the resource tells: who acts connected to somebody else.
+    /// Returns the direction that follows from the role of the resource. A resource that is the actor connected
+    /// outwards.
     pub(crate) fn of_resource(role: &str) -> Option<Self> {
         match role.trim().to_ascii_uppercase().as_str() {
             "TARGET" => Some(Self::Inbound),

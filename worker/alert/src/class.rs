@@ -1,5 +1,5 @@
-//! What sort of finding an alert is. Threats are triaged; what is wrong without anybody having acted is stored and counted
-//! unless a route wants it.
+//! The class of a finding. Threats are triaged. Findings without an actor are stored and counted unless a route asks
+//! for them.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Somebody or something acted: a detection. Toxic combinations count as threats, for they are triaged as such.
+    /// A detection of activity. Toxic combinations count as threats, because they are triaged as such.
     #[default]
     Threat,
-    /// A control or check: how something is configured.
+    /// A control or check of a configuration.
     Posture,
     /// A known vulnerability in software.
     Vulnerability,
-    /// Sensitive data that lies somewhere.
+    /// Sensitive data that was found in a store.
     SensitiveData,
-    /// Neither: errors of the product, observations, inventories.
+    /// Anything else: errors of the product, observations, inventories.
     Other,
 }
 
@@ -34,7 +34,7 @@ impl Class {
         Self::Other,
     ];
 
-    /// The word used in JSON, routes, mutes, playbooks and metrics.
+    /// Returns the word used in JSON, routes, mutes, playbooks and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Class {
         }
     }
 
-    /// Returns the class of this word, in any case and with spaces or dashes for `_`.
+    /// Returns the class with this name, in any case and with spaces or dashes for `_`.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         let word = word.trim().to_ascii_lowercase().replace([' ', '-'], "_");

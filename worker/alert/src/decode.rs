@@ -1,8 +1,10 @@
-//! From bytes to JSON, leniently: an attacker must not hide an alert behind bytes that a strict parser refuses.
+//! Decodes bytes to JSON leniently, so that an attacker cannot hide an alert behind bytes that a strict parser
+//! refuses.
 //!
-//! Ordinary input takes `serde_json` with a visitor that also sees duplicate keys. What that refuses goes through
-//! [`lenient`], which accepts a byte-order mark, invalid UTF-8, lone surrogates, raw control characters, numbers out of
-//! range and any depth; each is replaced or pruned and flagged. What is no JSON even so is an error with line and column.
+//! Ordinary input takes `serde_json` with a visitor that also sees duplicate keys. Input that `serde_json` refuses
+//! goes through [`lenient`], which accepts a byte-order mark, invalid UTF-8, lone surrogates, raw control characters,
+//! numbers out of range and any depth. Each of these is replaced or pruned, and flagged. Other invalid input is an
+//! error with line and column.
 
 mod lenient;
 mod strict;
@@ -11,24 +13,24 @@ use serde_json::Value;
 
 use crate::{Flag, ReadError};
 
-/// Deepest nesting that is kept while decoding; an alert's own limit ([`crate::text::Bounds`]) is stricter.
+/// Deepest nesting that decoding keeps. The limit of an alert ([`crate::text::Bounds`]) is stricter.
 const MAX_DEPTH: usize = 100;
 
-/// Most flags that one document is given; further ones say nothing new.
+/// Maximum number of flags of one document.
 const MAX_FLAGS: usize = 64;
 
-/// Most characters of a key in a path.
+/// Maximum number of characters of a key in a path.
 const MAX_SEGMENT: usize = 128;
 
-/// What stands for a subtree that was too deep.
+/// Replacement of a subtree that is too deep.
 pub(crate) const PRUNED: &str = "[pruned]";
 
-/// A JSON document and what was noticed while reading it.
+/// A JSON document and the flags of its decoding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
-    /// The document, without what had to be pruned.
+    /// The document, without pruned parts.
     pub value: Value,
-    /// What was replaced or pruned; paths are relative to `value`.
+    /// Flags for replaced or pruned parts. Paths are relative to `value`.
     pub flags: Vec<Flag>,
 }
 
@@ -50,7 +52,7 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, ReadError> {
     }
 }
 
-/// Where a value stands. Written out only for a flag: most places are never told.
+/// Location of a value. It is written as a pointer only for a flag.
 pub(crate) enum Place<'a> {
     Root,
     Key(&'a Place<'a>, &'a str),
@@ -58,7 +60,7 @@ pub(crate) enum Place<'a> {
 }
 
 impl Place<'_> {
-    /// As a JSON pointer.
+    /// Returns the location as a JSON pointer.
     pub(crate) fn path(&self) -> String {
         match self {
             Self::Root => String::new(),

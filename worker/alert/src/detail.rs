@@ -1,13 +1,14 @@
-//! Details of an alert that are no indicators: ports, networks, threat lists, error codes, command lines, counts.
+//! Details of an alert: typed facts that are not indicators, such as ports, threat lists, error codes and command
+//! lines.
 //!
-//! A detail has a kind out of a closed set, a value, and optionally the indicator or resource that it describes. Reports
-//! list details as facts, playbooks match on them and fill actions in; no tool looks one up.
+//! A detail has a kind from a closed set, a value, and optionally the indicator or resource that it describes.
+//! Reports list details as facts. Playbooks match on them and fill actions in. No tool looks one up.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Most details of an alert.
+/// Maximum number of details of an alert.
 pub(crate) const MAX_DETAILS: usize = 128;
 
 macro_rules! detail_kinds {
@@ -23,7 +24,7 @@ macro_rules! detail_kinds {
             /// All kinds, in the order in which reports list them.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// The word used in JSON, playbooks and `[[feed]]` fields.
+            /// Returns the word used in JSON, playbooks and `[[feed]]` fields.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -31,7 +32,7 @@ macro_rules! detail_kinds {
                 }
             }
 
-            /// What it tells, in the words of its documentation.
+            /// Returns a description of the kind.
             #[must_use]
             pub fn about(self) -> &'static str {
                 match self {
@@ -55,7 +56,8 @@ detail_kinds! {
     Application = "application",
     /// Database or schema that was logged in to or read, by its name within the server.
     DatabaseName = "database_name",
-    /// The operation as the platform's API calls it, with its service where that is known: `cloudtrail.amazonaws.com StopLogging`.
+    /// The operation as the platform's API calls it, with its service where that is known: `cloudtrail.amazonaws.com
+    /// StopLogging`.
     Operation = "operation",
     /// The platform's error code, e.g. `AccessDenied`.
     ErrorCode = "error_code",
@@ -143,12 +145,13 @@ detail_kinds! {
     RelatedFinding = "related_finding",
     /// A signal or trait of the finding that has no other place.
     Trait = "trait",
-    /// What the feed says in the alert's favour ("maintenance window"). It clears nothing; a register could confirm it.
+    /// What the feed says in the alert's favour ("maintenance window"). It clears nothing; a register could confirm
+    /// it.
     Claim = "claim",
 }
 
 impl DetailKind {
-    /// Returns the kind of this word.
+    /// Returns the kind with this name.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == word)
@@ -164,12 +167,12 @@ impl fmt::Display for DetailKind {
 /// One detail.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Detail {
-    /// What it tells.
+    /// The kind.
     #[serde(rename = "type")]
     pub kind: DetailKind,
     /// The value.
     pub value: String,
-    /// The value of the indicator, or the id of the resource, that it describes.
+    /// The indicator value or resource id that the detail describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! Taking off what transports put around findings.
+//! Unwraps findings from the envelopes of transports.
 //!
-//! SNS, EventBridge, Pub/Sub push, CloudEvents and JSON in a string, nested to depth three, and lists of findings at any
-//! level between. What stood around a finding is kept beside it ([`Wrappers`]). Nothing in an envelope is followed: no
-//! address is called, no signature is checked here (an intake checks it).
+//! Envelopes are SNS, EventBridge, Pub/Sub push, CloudEvents and JSON in a string, nested to depth three, with lists
+//! of findings at any level. The remainder of each envelope is kept in [`Wrappers`]. No address in an envelope is
+//! called. Signatures are checked at intake, not here.
 
 mod cloudevents;
 mod eventbridge;
@@ -24,20 +24,20 @@ use crate::error::MAX_ENVELOPES;
 use crate::feed::{self, GenericFeed};
 use crate::{Flag, ReadError, TraceContext};
 
-/// Lists within lists are as much a disguise as envelopes are.
+/// Maximum depth of nested lists. Nested lists can hide a finding just as envelopes can.
 const MAX_LISTS: usize = 4;
 
-/// A finding, unwrapped.
+/// An unwrapped finding.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Item {
-    /// JSON pointer in the message, through strings that hold JSON.
+    /// JSON pointer in the message; it passes through strings that hold JSON.
     pub(crate) path: String,
     pub(crate) value: Value,
-    /// What decoding noticed, relative to the finding.
+    /// Flags of decoding, relative to the finding.
     pub(crate) flags: Vec<Flag>,
-    /// The trace that its own envelope says it comes from.
+    /// The trace context of the finding's own envelope.
     pub(crate) trace: Option<TraceContext>,
-    /// What stood around it.
+    /// The wrappers of the finding.
     pub(crate) wrappers: Wrappers,
 }
 
@@ -49,16 +49,16 @@ pub(crate) struct Failed {
     pub(crate) error: ReadError,
 }
 
-/// All that was in a document.
+/// All findings of a document.
 #[derive(Debug, Default)]
 pub(crate) struct Unwrapped {
     pub(crate) items: Vec<Result<Item, Box<Failed>>>,
     pub(crate) envelopes: Vec<&'static str>,
-    /// Whether the document is or holds a list: then its parts stand and fall alone.
+    /// Whether the document is or holds a list. The parts of a list succeed or fail separately.
     pub(crate) listed: bool,
 }
 
-/// What an envelope holds.
+/// Content of an envelope.
 enum Content<'a> {
     /// JSON under this key.
     Inline(&'static str),
@@ -68,21 +68,21 @@ enum Content<'a> {
     Base64(&'static str, &'a str),
 }
 
-/// An envelope as recognised.
+/// A recognised envelope.
 struct Envelope<'a> {
     name: &'static str,
     content: Content<'a>,
-    /// The fields that such a message has itself: where they stand, a feed is not told by one of them.
+    /// The fields of the envelope format itself. A feed cannot be recognised by one of them.
     fields: &'static [&'static str],
 }
 
-/// Takes off all envelopes and opens all lists; `depth` envelopes were already taken off.
+/// Removes all envelopes and opens all lists; `depth` envelopes were removed before.
 ///
-/// A finding of a built-in feed or of one of `feeds` is opened no further: whoever writes its fields could name one like an
-/// envelope or a list, and the finding were gone.
+/// A finding of a built-in feed or of one of `feeds` is not opened further. Otherwise an attacker could lose the
+/// finding by naming one of its fields like an envelope or a list.
 ///
 /// # Errors
-/// Only those of the whole message; a part's error stands in its place among the items.
+/// Returns only errors of the whole message. An error of one part takes that part's place among the items.
 pub(crate) fn unwrap(
     item: Item,
     depth: usize,
@@ -93,7 +93,7 @@ pub(crate) fn unwrap(
     Ok(unwrapped)
 }
 
-/// Opens what lies under so many envelopes and lists.
+/// Opens the content below this many envelopes and lists.
 fn open(
     item: Item,
     (depth, lists): (usize, usize),
@@ -115,7 +115,7 @@ fn open(
         return split(item, place, (depth, lists), feeds, out);
     }
     let envelope = recognise(&item.value).map_err(|error| error.under(&item.path))?;
-    // A feed may be told by a field of an envelope: then what the envelope holds decides.
+    // A feed may match on a field of an envelope. Then the envelope's content decides.
     let is_finding = |envelope: &Envelope<'_>| {
         claimed(envelope.fields) || claimed(&[]) && !holds_finding(&item, envelope, feeds)
     };
@@ -140,7 +140,7 @@ fn open(
     open(inner(item, name, decoded), (depth + 1, lists), feeds, out)
 }
 
-/// Whether an envelope holds what can be read, or what may hold it: another envelope, or a list.
+/// Returns whether an envelope holds a readable finding, or another envelope or list that may hold one.
 fn holds_finding(item: &Item, envelope: &Envelope<'_>, feeds: &[GenericFeed]) -> bool {
     let Ok((path, decoded)) = decoded(item, envelope) else {
         return false;
@@ -156,7 +156,7 @@ fn holds_finding(item: &Item, envelope: &Envelope<'_>, feeds: &[GenericFeed]) ->
         || matches!(recognise(inner), Ok(Some(_)))
 }
 
-/// Opens each element; what fails is kept beside the others.
+/// Opens each element. The errors of failed elements are kept beside the others.
 fn split(
     item: Item,
     place: list::Place,
@@ -211,7 +211,7 @@ fn split(
             })));
         }
     }
-    // Nothing but the answer of an API may hold nothing: else somebody hid what stands beside the list.
+    // Only an API response may hold an empty list. In other messages the fields beside the list must not get lost.
     if !is_bare && out.items.len() == known {
         return Err(ReadError::UnknownShape {
             path,
@@ -235,7 +235,7 @@ fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError> {
     Ok(eventbridge::recognise(value).or_else(|| json_text::recognise(value)))
 }
 
-/// What an envelope holds, with its pointer; nothing is decoded of what stands there as JSON.
+/// Returns the content of an envelope with its pointer. Content that is JSON already needs no decoding.
 fn decoded(item: &Item, envelope: &Envelope<'_>) -> Result<(String, Option<Decoded>), ReadError> {
     let (path, decoded) = match envelope.content {
         Content::Inline(key) => return Ok((format!("/{key}"), None)),
@@ -254,7 +254,7 @@ fn decoded(item: &Item, envelope: &Envelope<'_>) -> Result<(String, Option<Decod
     Ok((path.to_owned(), Some(decoded)))
 }
 
-/// Takes out what an envelope holds; the envelope becomes one of its wrappers.
+/// Takes the content out of an envelope. The envelope becomes a wrapper of the finding.
 fn inner(item: Item, envelope: &str, (relative, decoded): (String, Option<Decoded>)) -> Item {
     let Item {
         path,
@@ -294,7 +294,7 @@ fn text_json(path: &str, bytes: &[u8]) -> Result<Decoded, ReadError> {
     })
 }
 
-/// Base64 in the standard or the URL alphabet, with or without padding and line breaks.
+/// Decodes base64 in the standard or the URL alphabet, with or without padding and line breaks.
 fn base64_bytes(text: &str) -> Option<Vec<u8>> {
     let plain: String = text
         .chars()
@@ -313,7 +313,7 @@ fn base64_bytes(text: &str) -> Option<Vec<u8>> {
         .ok()
 }
 
-/// The flags at or under a pointer, made relative to it; one of the whole document stays with every part of it.
+/// Returns the flags at or under a pointer, relative to it. Flags of the whole document stay with every part.
 fn within(flags: &[Flag], prefix: &str) -> Vec<Flag> {
     let relative = |path: &str| match path.strip_prefix(prefix) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => Some(rest.to_owned()),
@@ -332,7 +332,7 @@ fn within(flags: &[Flag], prefix: &str) -> Vec<Flag> {
         .collect()
 }
 
-/// What a JSON value is, in a word or two, for errors.
+/// Returns a short description of a JSON value for errors.
 pub(crate) fn describe(value: Option<&Value>) -> String {
     match value {
         None => "nothing".to_owned(),

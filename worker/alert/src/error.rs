@@ -1,37 +1,37 @@
-//! Why a message, or one finding in it, cannot be read.
+//! Errors of reading a message, or one finding in it.
 //!
-//! Each error says where (feed, JSON pointer), what was expected, what was found, and how to mend it. Nothing that came
-//! from outside is quoted at length here: an error is logged and shown, so it names shapes and keys, not contents.
+//! Each error has a location (feed, JSON pointer), the expected and the found shape, and a remedy. Errors are logged
+//! and shown, so they name shapes and keys and never quote outside content at length.
 
 use thiserror::Error;
 
-/// Largest message that is read, in bytes: 1 MiB.
+/// Maximum size of a message, in bytes: 1 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// Most envelopes around a finding.
+/// Maximum number of envelopes around a finding.
 pub const MAX_ENVELOPES: usize = 3;
 
-/// Why a message, or one finding in it, cannot be read.
+/// Error of reading a message, or one finding in it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// No bytes, or nothing but white space.
+    /// The message has no bytes, or only white space.
     #[error(
         "the message is empty: send one JSON alert, a JSON array of alerts, or one alert per line"
     )]
     Empty,
 
-    /// More bytes than are read.
+    /// The message is too large.
     #[error(
         "the message has {bytes} bytes, at most {limit} are read: send fewer alerts in one message"
     )]
     TooLarge {
         /// Size of the message.
         bytes: usize,
-        /// Largest size that is read.
+        /// Maximum size.
         limit: usize,
     },
 
-    /// The bytes are no JSON, however leniently read.
+    /// The bytes are not JSON, even when read leniently.
     #[error(
         "no JSON at line {line}, column {column}{}: expected {expected}, found {found}",
         at(path)
@@ -43,13 +43,13 @@ pub enum ReadError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What would have been right there.
+        /// What was expected there.
         expected: &'static str,
-        /// What is there.
+        /// What was found there.
         found: String,
     },
 
-    /// The JSON is none of the shapes we know.
+    /// The JSON matches no known shape.
     #[error(
         "unknown shape{}: found {found}, expected a finding of {known}, bare, in a list, or inside an SNS, EventBridge, Pub/Sub or CloudEvents message; other products are read by a [[feed]] in the configuration",
         at(path)
@@ -57,13 +57,13 @@ pub enum ReadError {
     UnknownShape {
         /// JSON pointer in the message.
         path: String,
-        /// What the JSON looks like.
+        /// Description of the JSON.
         found: String,
-        /// The feeds that are known, generic ones by name.
+        /// Names of the known feeds, with generic ones.
         known: String,
     },
 
-    /// A field without which a finding cannot be told from others is missing or has a wrong type.
+    /// A field that identifies the finding is missing or has a wrong type.
     #[error(
         "{feed}{}: expected {expected}, found {found}; a finding without it cannot be told from others",
         at(path)
@@ -73,38 +73,38 @@ pub enum ReadError {
         feed: String,
         /// JSON pointer of the field.
         path: String,
-        /// What should stand there.
+        /// What was expected there.
         expected: String,
-        /// What stands there.
+        /// What was found there.
         found: String,
     },
 
-    /// An envelope is recognised, but holds nothing that can be unwrapped.
+    /// The envelope is recognised, but its content cannot be unwrapped.
     #[error("{envelope} message{}: expected {expected}, found {found}", at(path))]
     Envelope {
-        /// Which envelope.
+        /// Name of the envelope.
         envelope: &'static str,
         /// JSON pointer of its content.
         path: String,
-        /// What should stand there.
+        /// What was expected there.
         expected: &'static str,
-        /// What stands there.
+        /// What was found there.
         found: String,
     },
 
-    /// More envelopes around a finding than are unwrapped.
+    /// The finding has too many envelopes.
     #[error(
         "more than {limit} envelopes or lists around a finding{}: send the finding with fewer of them",
         at(path)
     )]
     TooNested {
-        /// JSON pointer of the innermost one that was looked at.
+        /// JSON pointer of the innermost envelope that was opened.
         path: String,
-        /// How many are unwrapped.
+        /// Maximum number of envelopes.
         limit: usize,
     },
 
-    /// A pointer to a payload in S3 stands where the payload should.
+    /// The message holds a pointer to a payload in S3 that was not followed.
     #[error(
         "the payload s3://{bucket}/{key}{} was not read: the object is not there, or no SQS source may read its bucket; put it back, or name the bucket in `buckets` of the source, and retry",
         at(path)
@@ -112,24 +112,24 @@ pub enum ReadError {
     Offloaded {
         /// JSON pointer of the pointer in the message.
         path: String,
-        /// The bucket that it names.
+        /// The bucket of the payload.
         bucket: String,
-        /// The object that it names.
+        /// The object of the payload.
         key: String,
     },
 
-    /// SNS asks to confirm a subscription.
+    /// The message is a request of SNS to confirm a subscription.
     #[error(
         "an SNS {kind} for topic {topic} is no alert: a listed topic is confirmed by our own call of the SNS API, and the address in the message is never followed"
     )]
     Subscription {
         /// The message's type.
         kind: String,
-        /// The topic that it names.
+        /// The topic of the message.
         topic: String,
     },
 
-    /// The source may not carry this feed.
+    /// The source is not configured to carry this feed.
     #[error(
         "{feed}{}: this source carries only {allowed}; add the feed to the source's `feeds`",
         at(path)
@@ -144,7 +144,7 @@ pub enum ReadError {
     },
 }
 
-/// ` at /a/b`, or nothing for the root.
+/// Returns ` at /a/b`, or an empty text for the root.
 fn at(path: &str) -> String {
     if path.is_empty() {
         String::new()
@@ -154,7 +154,7 @@ fn at(path: &str) -> String {
 }
 
 impl ReadError {
-    /// The same error, its JSON pointer put under `prefix`.
+    /// Returns the error with its JSON pointer moved under `prefix`.
     #[must_use]
     pub(crate) fn under(mut self, prefix: &str) -> Self {
         match &mut self {

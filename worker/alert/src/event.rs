@@ -1,7 +1,7 @@
-//! What an alert says happened, as one sentence that code makes of its typed fields.
+//! Describes what happened in one sentence, made by code from an alert's typed fields.
 //!
-//! The sentence names who acted, what was done, to what, and how it ended. Where typed fields say too little, the vendor's
-//! title is quoted as the vendor's. Values stand in it as they are; renderers make them harmless.
+//! The sentence names the actor, the action, the object and the outcome. Where typed fields are too few, the sentence
+//! quotes the vendor's title as the vendor's. Values are not escaped here; renderers do that.
 
 use crate::text::{cut, single_line};
 use crate::{Alert, Class, DetailKind, Outcome, Role};
@@ -14,16 +14,17 @@ mod product;
 
 use entity::{actor, concerned, granted, named, origin, short, victims};
 
-/// Most characters of a vendor's title.
+/// Maximum number of characters of a vendor's title.
 const MOST_TITLE: usize = 240;
-/// Most characters of one behind what is known already.
+/// Maximum number of characters of a title that follows a known action.
 const MOST_MEANING: usize = 120;
-/// Most characters of a command line.
+/// Maximum number of characters of a command line.
 const MOST_COMMAND: usize = 160;
-/// How the types of attacks begin that are made of many acts.
+/// Prefix of the types of attacks that consist of many acts.
 const SEQUENCE: &str = "AttackSequence:";
 impl Alert {
-    /// Says what happened in one sentence. It always has content, and who acted is never what it was done to.
+    /// Returns one sentence that says what happened. The sentence is never empty, and the actor is never also the
+    /// object.
     #[must_use]
     pub fn what_happened(&self) -> String {
         let said = match self.class {
@@ -34,13 +35,13 @@ impl Alert {
         said.unwrap_or_else(|| report(self))
     }
 
-    /// The product that made the finding, as people call it.
+    /// Returns the display name of the product that made the finding.
     #[must_use]
     pub fn product_name(&self) -> String {
         product::name(self)
     }
 
-    /// The addresses and other values that a login of the alert let in.
+    /// Returns the addresses and other values of logins that succeeded.
     pub fn let_in(&self) -> impl Iterator<Item = &str> {
         let results = self.details.iter();
         results
@@ -49,7 +50,7 @@ impl Alert {
     }
 }
 
-/// Whether the result of a login says that it succeeded.
+/// Returns whether a login result means success.
 fn is_success(result: &str) -> bool {
     let result = result.trim().to_ascii_lowercase();
     let mut words = result.split_whitespace();
@@ -57,7 +58,7 @@ fn is_success(result: &str) -> bool {
         || matches!(result.as_str(), "ok" | "pass" | "allowed" | "true")
 }
 
-/// A clause about somebody: what was done, and how one says that it was tried.
+/// A clause about an actor: the action in past tense, and as an infinitive for attempts.
 struct Clause {
     who: String,
     past: String,
@@ -65,7 +66,7 @@ struct Clause {
 }
 
 impl Clause {
-    /// The clause with how it ended.
+    /// Returns the clause with the outcome.
     fn ended(&self, alert: &Alert) -> String {
         let Self { who, past, base } = self;
         let code = error_code(alert);
@@ -86,7 +87,7 @@ fn error_code(alert: &Alert) -> String {
         .map_or_else(String::new, |code| format!(" ({})", short(code)))
 }
 
-/// What somebody or something did; none of an attack that is made of many acts.
+/// Returns what the actor did, or `None` for an attack that consists of many acts.
 fn act(alert: &Alert) -> Option<String> {
     if alert.kind.starts_with(SEQUENCE) {
         return None;
@@ -109,7 +110,7 @@ fn act(alert: &Alert) -> Option<String> {
     ))
 }
 
-/// A call of an API, of a cloud or of Kubernetes.
+/// Describes a call of a cloud's or Kubernetes' API.
 fn call(alert: &Alert) -> Option<String> {
     let of_cluster = || {
         let called = alert
@@ -127,7 +128,8 @@ fn call(alert: &Alert) -> Option<String> {
     Some(format!("{said}{}", origin(alert)))
 }
 
-/// What the product takes it for: by its type, else in its own words where only the deed is known, not what it is for.
+/// Returns the product's interpretation: from the type, else quoted where only the action is known and not its
+/// purpose.
 fn meaning(alert: &Alert) -> String {
     match network::purpose(alert) {
         Some(purpose) => format!(", reported as {purpose}"),
@@ -136,7 +138,7 @@ fn meaning(alert: &Alert) -> String {
     }
 }
 
-/// The vendor's title as it stands between quotes.
+/// Returns the vendor's title in quotes.
 fn title(alert: &Alert, most: usize) -> String {
     let title = single_line(&alert.title);
     let title = cut(title.trim_end_matches('.'), most);
@@ -150,7 +152,7 @@ fn times(alert: &Alert) -> String {
     }
 }
 
-/// The threat lists and the threats by which the feed knows a far end.
+/// Returns the threat lists and threat names that the feed reports for a far end.
 fn lists(alert: &Alert) -> String {
     let told = |kind| alert.details.iter().filter(move |one| one.kind == kind);
     let unique = |kind| {
@@ -174,7 +176,7 @@ fn lists(alert: &Alert) -> String {
     }
 }
 
-/// The vendor's title as the vendor's, with what it leaves out of who, where and what.
+/// Returns the vendor's title, quoted, with the actor, place and object that it leaves out.
 fn report(alert: &Alert) -> String {
     let title = title(alert, MOST_TITLE);
     let told = |values: &[&str]| values.iter().any(|value| title.contains(value));
@@ -222,7 +224,7 @@ fn report(alert: &Alert) -> String {
     said
 }
 
-/// The far end, where a title does not name it.
+/// Returns the far end, where the title does not name it.
 fn far_end(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
     let far = network::far_ends(alert);
     match far.is_empty() || told(&far) {
@@ -231,9 +233,9 @@ fn far_end(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
     }
 }
 
-/// What was found, what was called and what ran, where a title does not say so.
+/// Returns the threats, calls and processes that the title does not name.
 fn manner(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
-    // The number of a rule says nothing to a reader.
+    // A rule's number means nothing to a reader.
     let is_name = |text: &&str| text.contains(char::is_alphabetic);
     let found = [DetailKind::ThreatName, DetailKind::Signature]
         .map(|kind| alert.details_of(kind).filter(is_name).collect::<Vec<_>>());
@@ -252,7 +254,7 @@ fn manner(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
     said
 }
 
-/// The command that ran, where a title does not have it.
+/// Returns the command, where the title does not have it.
 fn command_line(alert: &Alert, told: &dyn Fn(&[&str]) -> bool) -> String {
     match alert.details_of(DetailKind::CommandLine).next() {
         Some(command) if !told(&[command]) => {

@@ -1,7 +1,7 @@
-//! Recognising the product that made a finding, and reading its fields.
+//! Recognises the product that made a finding, and reads its fields.
 //!
-//! A feed is recognised by fields that only its products send, never by its envelope, so that a finding reads the same
-//! whoever carried it. Readers are lenient about everything but identity: an id and a type must be there.
+//! A feed is recognised by fields that only its products send, never by its envelope, so that a finding reads the
+//! same in every envelope. Readers are lenient about everything but identity: an id and a type are required.
 
 mod cloud;
 mod control;
@@ -27,7 +27,7 @@ use crate::{ReadError, ReadOptions};
 /// The built-in feeds, by the names that routes and playbooks use.
 pub const BUILT_IN: [&str; 4] = ["guardduty", "scc", "security_hub", "ocsf"];
 
-/// Reads one finding; `wrappers` stood around it.
+/// Reads one finding with its `wrappers`.
 pub(crate) fn read(
     value: &Value,
     wrappers: &Wrappers,
@@ -60,18 +60,18 @@ pub(crate) fn read(
     })
 }
 
-/// Whether an event of EventBridge tells something of GuardDuty itself, without a finding in it.
+/// Returns whether an EventBridge event reports on GuardDuty itself and holds no finding.
 pub(crate) fn is_guardduty_event(value: &Value) -> bool {
     guardduty::event::recognises(Node::of(value))
 }
 
-/// Whether a value is a finding of a feed of the configuration or of a built-in one.
+/// Returns whether a value is a finding of a configured or built-in feed.
 pub(crate) fn recognises(value: &Value, wrappers: &Wrappers, generic: &[GenericFeed]) -> bool {
     let mut generic = generic.iter();
     generic.any(|feed| feed.recognises(value, wrappers)) || is_built_in(value)
 }
 
-/// Whether a value is a finding of a built-in feed.
+/// Returns whether a value is a finding of a built-in feed.
 pub(crate) fn is_built_in(value: &Value) -> bool {
     let node = Node::of(value);
     security_hub::recognises(node)
@@ -81,7 +81,7 @@ pub(crate) fn is_built_in(value: &Value) -> bool {
         || is_guardduty_event(value)
 }
 
-/// The feeds that are known, in words.
+/// Returns the names of the known feeds as text.
 pub(crate) fn names(generic: &[GenericFeed]) -> String {
     let mut names = vec![
         "GuardDuty",

@@ -1,7 +1,7 @@
 //! Typed values that a parser took from an alert or a tool result.
 //!
-//! Only a parser makes one: the argument checks of the engine let a tool look up what is an indicator of the case, and
-//! nothing else. Values are stored plain ("fanged") and canonical: lower-case domains and hashes, compressed IPv6.
+//! Only a parser makes an indicator. The engine's argument checks let a tool look up indicators of the case and
+//! nothing else. Values are stored undefanged and canonical: lower-case domains and hashes, compressed IPv6.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub use extract::{extract, joined};
 pub(crate) use linkable::{dots, spans, spans_knowing, spans_of_value};
 pub(crate) use wallet::{is_wallet, wallets};
 
-/// What kind of thing an indicator names.
+/// Kind of an indicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IndicatorKind {
@@ -26,11 +26,11 @@ pub enum IndicatorKind {
     Domain,
     /// A URL with its scheme.
     Url,
-    /// An email address that is no principal.
+    /// An email address that is not a principal.
     Email,
     /// An MD5, SHA-1, SHA-256 or SHA-512 digest in hex.
     Hash,
-    /// Who acted: user, role, service account, Kubernetes user.
+    /// An identity: user, role, service account, Kubernetes user.
     Principal,
     /// The id of an access key (never its secret).
     AccessKey,
@@ -84,7 +84,7 @@ impl IndicatorKind {
         Self::Wallet,
     ];
 
-    /// The word used in JSON, playbooks and tool arguments.
+    /// Returns the word used in JSON, playbooks and tool arguments.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -117,22 +117,22 @@ impl fmt::Display for IndicatorKind {
     }
 }
 
-/// What part an indicator plays in the alert.
+/// Role of an indicator in the alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Who or what acted: the caller, the scanning address, the login's source.
+    /// The caller, scanning address, login source or other actor.
     Actor,
-    /// What it was done to, or on.
+    /// The target of the action.
     Target,
-    /// The far end that the target talked to: a mining pool, a queried domain.
+    /// The far end of the target's connection: a mining pool, a queried domain.
     Remote,
-    /// Named beside the others: a parent resource, a file, a hash.
+    /// Named in addition to the others: a parent resource, a file, a hash.
     Related,
 }
 
 impl Role {
-    /// The word used in JSON, playbooks and reports.
+    /// Returns the word used in JSON, playbooks and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -144,20 +144,20 @@ impl Role {
     }
 }
 
-/// A typed value with the part it plays.
+/// A typed value with its role.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Indicator {
-    /// What kind of thing it is.
+    /// The kind.
     #[serde(rename = "type")]
     pub kind: IndicatorKind,
-    /// The value, plain and canonical.
+    /// The canonical value, not defanged.
     pub value: String,
-    /// The part it plays.
+    /// The role.
     pub role: Role,
 }
 
 impl Indicator {
-    /// An indicator whose value is already canonical.
+    /// Creates an indicator whose value is already canonical.
     #[must_use]
     pub fn new(kind: IndicatorKind, value: impl Into<String>, role: Role) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! JSON that is kept while a case is open.
+//! Compact JSON that is kept while a case is open.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,23 +7,23 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// JSON as compact text. As a tree each small object of it takes more than 600 bytes, and a thousand cases may wait for
+/// JSON as compact text. As a tree each small object takes more than 600 bytes, and a thousand cases may wait for
 /// models at once.
 #[derive(Clone)]
 pub struct JsonText(Box<RawValue>);
 
 impl JsonText {
-    /// As a tree.
+    /// Parses the text to a tree.
     #[must_use]
     pub fn value(&self) -> Value {
-        // It was written from a tree: nothing in it cannot be read.
+        // The text was written from a tree, so parsing cannot fail.
         serde_json::from_str(self.as_str()).unwrap_or_default()
     }
 
-    /// An object with this text under `key`.
+    /// Returns an object with this text added under `key`.
     pub(crate) fn with(object: &Value, key: &str, text: &Self) -> Self {
         let fields = object.as_object().into_iter().flatten();
-        // In the order of a tree, so that it is the text of one.
+        // The keys are sorted as in a tree, so that the text equals that of a tree.
         let mut parts: BTreeMap<&str, Part<'_>> = fields
             .map(|(name, value)| (name.as_str(), Part::Tree(value)))
             .collect();
@@ -31,7 +31,8 @@ impl JsonText {
         Self(to_raw_value(&parts).unwrap_or_default())
     }
 
-    /// The object without what stands under `key`, which is not read for it; itself where it is no object.
+    /// Returns the object without `key`, whose value is not parsed. A text that is not an object is returned
+    /// unchanged.
     #[must_use]
     pub fn without(&self, key: &str) -> Self {
         let parts: Result<BTreeMap<String, &RawValue>, _> = serde_json::from_str(self.as_str());
@@ -42,14 +43,14 @@ impl JsonText {
         Self(to_raw_value(&parts).unwrap_or_default())
     }
 
-    /// As it is kept: compact.
+    /// Returns the compact text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.get()
     }
 }
 
-/// A part of an object, as whatever it is there.
+/// A part of an object: a tree or a text.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Part<'a> {
@@ -59,7 +60,7 @@ enum Part<'a> {
 
 impl From<&Value> for JsonText {
     fn from(value: &Value) -> Self {
-        // A tree is always JSON.
+        // A tree always serialises to JSON.
         Self(to_raw_value(value).unwrap_or_default())
     }
 }
@@ -78,14 +79,14 @@ impl PartialEq for JsonText {
 
 impl Eq for JsonText {}
 
-/// Written as JSON it is what it holds.
+/// Serialises as the JSON that the text holds.
 impl Serialize for JsonText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-/// Read by way of a tree: a part of something whose kind is told by a field comes as one.
+/// Deserialises through a tree, because parts of internally tagged enums arrive as one.
 impl<'de> Deserialize<'de> for JsonText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(Self::from)

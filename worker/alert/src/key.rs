@@ -1,14 +1,14 @@
 //! Identity and content of an alert.
 //!
-//! The key says which finding this is, whoever carried it; the content says whether anything but counters and times
-//! changed. Both are the same for all wrappings of one finding.
+//! The key identifies the finding. The content hash changes when anything but counters and times changes. Both are
+//! the same for all wrappings of one finding.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The product of our own alerts: that a message cannot be read, that alerts get through.
+/// The product of Nightshift's own alerts, such as canaries and dead letters.
 pub(crate) const OUR_PRODUCT: &str = "nightshift";
 
 /// Identity of an alert: the product that made it, its id there, and the account.
@@ -18,12 +18,12 @@ pub struct Key {
     pub product: String,
     /// The id of the finding at that product.
     pub id: String,
-    /// The account, project or organisation it was made for; empty where none is told.
+    /// The account, project or organisation of the finding, or empty.
     pub account: String,
 }
 
 impl fmt::Display for Key {
-    /// `product/account/id`; `-` stands for a missing account.
+    /// Formats as `product/account/id`; `-` stands for a missing account.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let account = if self.account.is_empty() {
             "-"
@@ -34,7 +34,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// SHA-256 in hex over the normalised fields that all wrappings share, without counters and times.
+/// SHA-256 in hex of the normalised fields that all wrappings share, without counters and times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Content(pub String);
 
@@ -44,7 +44,7 @@ impl fmt::Display for Content {
     }
 }
 
-/// A digest in hex.
+/// Returns the SHA-256 digest in hex.
 pub(crate) fn sha256(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes)
         .iter()

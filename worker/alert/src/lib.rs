@@ -1,8 +1,8 @@
 //! Security alerts as feeds deliver them, normalised.
 //!
-//! A message becomes alerts in three steps: `envelope` unwraps what transports put around it, [`feed`] recognises
-//! the product and reads its fields, [`mod@text`] cleans every string on the way. The crate is pure: no clock, no network, no
-//! configuration but what is passed in. It does not decide what happens to an alert; that is `pipeline::admission`.
+//! A message becomes alerts in three steps: `envelope` unwraps transports' envelopes, [`feed`] recognises the product
+//! and reads its fields, and [`mod@text`] cleans every string. The crate is pure: it has no clock and no network, and
+//! all configuration is passed in. The crate does not decide what happens to an alert; `pipeline::admission` does.
 
 #![warn(missing_docs)]
 

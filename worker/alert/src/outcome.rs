@@ -1,22 +1,22 @@
-//! How what an alert tells of ended.
+//! Outcome of the action that an alert reports.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Outcome of the act that an alert tells of, where its feed says.
+/// Outcome of an action, where the feed reports one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was done.
+    /// The action succeeded.
     Succeeded,
     /// Access was denied.
     Denied,
-    /// It failed for another reason.
+    /// The action failed for another reason.
     Failed,
-    /// A security product stopped it.
+    /// A security product blocked the action.
     Blocked,
-    /// Nothing was tried beyond a probe: a connection without a log-in attempt.
+    /// Only a probe was made, such as a connection without a log-in attempt.
     NotAttempted,
 }
 
@@ -30,7 +30,7 @@ impl Outcome {
         Self::NotAttempted,
     ];
 
-    /// The word used in JSON and playbooks.
+    /// Returns the word used in JSON and playbooks.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the outcome of this word, in any case.
+    /// Returns the outcome with this name, in any case.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         let word = word.trim();
@@ -51,13 +51,13 @@ impl Outcome {
             .find(|outcome| outcome.as_str().eq_ignore_ascii_case(word))
     }
 
-    /// Whether the act had no effect.
+    /// Returns whether the action had no effect.
     #[must_use]
     pub const fn is_without_effect(self) -> bool {
         !matches!(self, Self::Succeeded)
     }
 
-    /// Returns the outcome of an API call by its error code; none for an empty code.
+    /// Returns the outcome of an API call by its error code, or `None` for an empty code.
     ///
     /// The codes for denied access differ per service: `AccessDenied`, `AccessDeniedException`,
     /// `Client.UnauthorizedOperation`, `PERMISSION_DENIED`, `Forbidden`.

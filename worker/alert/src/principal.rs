@@ -1,15 +1,15 @@
-//! What a feed tells of a principal of AWS beside its name.
+//! Facts about an AWS principal beside its name.
 //!
-//! GuardDuty and those who pass it on give a user and a role by their bare names, which may be the same: what contains the
-//! one does nothing to the other, or stops somebody else. The kind is kept beside the indicator, not in it, so that the
-//! content of an alert stays what it was.
+//! GuardDuty, and products that forward its findings, name users and roles by bare names, which may be equal.
+//! Containing the wrong one has no effect or stops another principal. The kind is kept beside the indicator, so that
+//! the content hash of an alert does not depend on it.
 
 use serde::{Deserialize, Serialize};
 
-/// Our word for somebody whom a cluster knows, not IAM.
+/// Kind word for an identity that a cluster knows and IAM does not.
 pub(crate) const ELSEWHERE: &str = "elsewhere";
 
-/// What a principal of AWS is, as far as commands of IAM tell them apart.
+/// Kind of an AWS principal, as far as IAM commands distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrincipalKind {
@@ -19,24 +19,24 @@ pub enum PrincipalKind {
     Role,
     /// The root user of an account.
     Root,
-    /// None of these: a federated user, a service, somebody of another account or of a cluster.
+    /// Another identity: a federated user, a service, a principal of another account or of a cluster.
     Other,
 }
 
-/// A principal whose kind the feed told.
+/// A principal whose kind the feed reports.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Principal {
-    /// Its name, as the indicator has it.
+    /// The name, equal to the indicator's value.
     pub name: String,
-    /// What it is.
+    /// The kind.
     pub kind: PrincipalKind,
-    /// Its unique id, for a session of a role with the session's name: `AROA…:i-0abc`.
+    /// The unique id, which for a role session includes the session name: `AROA…:i-0abc`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
 
 impl Principal {
-    /// The name of the session of a role, which is what CloudTrail calls its user.
+    /// Returns the session name of a role, which CloudTrail uses as user name.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
         let (_, session) = self.id.as_deref()?.split_once(':')?;
@@ -44,7 +44,7 @@ impl Principal {
     }
 }
 
-/// A principal of another account, as its ARN; where it has none, as AWS writes the ids of federated users.
+/// Returns a principal of another account as its ARN, or in the form of federated user ids where it has none.
 ///
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns>
 pub(crate) fn in_account(
@@ -67,9 +67,9 @@ pub(crate) fn in_account(
     }
 }
 
-/// Returns the person behind the credentials of a role: the name of the session, where the caller does not choose it.
+/// Returns the person behind the credentials of a role: the session name, where the caller does not choose it.
 ///
-/// IAM Identity Center names its sessions after the user, and so do identity providers, by the address of a mailbox.
+/// IAM Identity Center names its sessions after the user. Identity providers do so with a mail address.
 /// <https://docs.aws.amazon.com/singlesignon/latest/userguide/logging-using-cloudtrail.html>
 pub(crate) fn person_behind<'a>(name: &'a str, id: Option<&'a str>) -> Option<&'a str> {
     let session = session_in(id).or_else(|| session_of_arn(name))?;
@@ -77,7 +77,7 @@ pub(crate) fn person_behind<'a>(name: &'a str, id: Option<&'a str>) -> Option<&'
     (is_person && !session.is_empty() && session != name).then_some(session)
 }
 
-/// Returns the name of a session in the unique id of a role, `AROA…:session`, or in the ARN of the session.
+/// Returns the session name from the unique id of a role, `AROA…:session`, or from the ARN of the session.
 pub(crate) fn session_in(id: Option<&str>) -> Option<&str> {
     let id = id?;
     if id.starts_with("arn:") {
@@ -92,7 +92,7 @@ fn session_of_arn(arn: &str) -> Option<&str> {
     path.rsplit_once('/').map(|(_, session)| session)
 }
 
-/// Returns the name of who an ARN names, without its path: of a session that of its role.
+/// Returns the name in an ARN without its path. For a session this is the name of its role.
 pub(crate) fn base_name_of(arn: &str) -> &str {
     if let Some((_, path)) = arn.split_once(":assumed-role/") {
         return path.split('/').next().unwrap_or(path);
@@ -100,20 +100,20 @@ pub(crate) fn base_name_of(arn: &str) -> &str {
     arn.rsplit(['/', ':']).next().unwrap_or(arn)
 }
 
-/// Returns the name of the role that an ARN names, without its path.
+/// Returns the role name in an ARN without its path.
 pub(crate) fn role_in(arn: &str) -> Option<&str> {
     let (_, path) = arn.split_once(":role/")?;
     path.rsplit('/').next().filter(|name| !name.is_empty())
 }
 
-/// The account that an ARN names.
+/// Returns the account in an ARN.
 pub(crate) fn account_of(arn: &str) -> Option<&str> {
     arn.strip_prefix("arn:")?.split(':').nth(3)
 }
 
 impl PrincipalKind {
-    /// The kind by the word that CloudTrail, and GuardDuty after it, has for it, or by the type of a resource; else by the
-    /// letters that its unique id begins with, or by its ARN. None where neither tells.
+    /// Returns the kind by CloudTrail's word, which GuardDuty uses too, or by a resource type. Otherwise the prefix
+    /// of the unique id or the ARN decides. Returns `None` where all of them are unknown.
     ///
     /// <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-user-identity.html>,
     /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids>

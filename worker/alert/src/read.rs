@@ -1,7 +1,8 @@
-//! From the bytes of a message to normalised alerts.
+//! Reads the bytes of a message into normalised alerts.
 //!
-//! Decode, unwrap, recognise, read. One bad finding never costs its neighbours: in a list or in lines, what cannot be
-//! read is handed back beside the alerts, with its bytes. Only a message that holds a single thing fails as a whole.
+//! The steps are decode, unwrap, recognise and read. One bad finding never costs its neighbours: in a list or in
+//! lines, unreadable parts are returned beside the alerts, with their bytes. Only a message with a single finding
+//! fails as a whole.
 
 use std::collections::BTreeMap;
 
@@ -13,46 +14,48 @@ use crate::error::MAX_MESSAGE_BYTES;
 use crate::feed::{self, GenericFeed};
 use crate::{Alert, ReadError, TraceContext};
 
-/// Most unreadable findings of a message that are handed back one by one; the others come as one list.
+/// Maximum number of unreadable findings of a message that are returned separately. Further ones come as one list.
 const MAX_REJECTED: usize = 100;
 
-/// How to read messages.
+/// Options for reading messages.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
     /// Feeds of the configuration, tried in order before the built-in ones.
     pub generic: Vec<GenericFeed>,
-    /// Attributes of the message: `ce-specversion` names a CloudEvent in binary mode, whose bytes are the event's data.
+    /// Attributes of the message. `ce-specversion` marks a CloudEvent in binary mode, whose data is the message's
+    /// bytes.
     pub attributes: BTreeMap<String, String>,
     /// The only feeds that the message may carry; `None` for all.
     pub feeds: Option<Vec<String>>,
 }
 
-/// What a message held.
+/// The alerts of a message.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {
-    /// The alerts, in the order of the message. None and nothing rejected: there was nothing to do.
+    /// The alerts, in the order of the message. When `rejected` is empty too, the message held nothing.
     pub alerts: Vec<Alert>,
-    /// What could not be read, beside alerts that could.
+    /// Parts that could not be read, beside alerts that could.
     pub rejected: Vec<Rejected>,
-    /// The envelopes that were taken off, outermost first, each once.
+    /// The envelopes that were removed, outermost first, without duplicates.
     pub envelopes: Vec<&'static str>,
 }
 
 /// A part of a message that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
-    /// JSON pointer in the message, through strings that hold JSON; for JSON lines the first segment is the line, from 0.
+    /// JSON pointer in the message; it passes through strings that hold JSON. For JSON lines the first segment is the
+    /// line, from 0.
     pub path: String,
     /// The part: a line as it was sent, or the finding as JSON.
     pub bytes: Vec<u8>,
-    /// Why.
+    /// The error.
     pub error: ReadError,
 }
 
 /// Reads a message: one alert, a list, or one alert per line, in any known envelopes.
 ///
 /// # Errors
-/// [`ReadError`] when nothing of the message can be read. What is unreadable beside other findings is in
+/// Returns [`ReadError`] when no part of the message can be read. Unreadable parts beside other findings are in
 /// [`Batch::rejected`].
 pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Batch, ReadError> {
     if bytes.len() > MAX_MESSAGE_BYTES {
@@ -193,9 +196,9 @@ impl Reading<'_> {
         });
     }
 
-    /// Puts the overflow together: each finding's bytes are kept, but a thousand of them are one dead letter.
+    /// Combines the overflow into one dead letter that keeps each finding's bytes.
     ///
-    /// What does not say itself where it comes from comes from where its message does.
+    /// Findings without a trace context of their own take that of their message.
     fn finish(mut self) -> Batch {
         if let Some(trace) = TraceContext::of_attributes(&self.options.attributes) {
             for alert in &mut self.batch.alerts {
@@ -216,7 +219,8 @@ impl Reading<'_> {
     }
 }
 
-/// The fields of a CloudEvent in binary mode, which are attributes of its message; nothing where it is none.
+/// Returns the fields of a CloudEvent in binary mode, which are attributes of its message, or `None` where it is
+/// none.
 fn binary_event(attributes: &BTreeMap<String, String>) -> Option<Value> {
     let fields: serde_json::Map<String, Value> = attributes
         .iter()
@@ -231,10 +235,10 @@ fn binary_event(attributes: &BTreeMap<String, String>) -> Option<Value> {
         .then_some(Value::Object(fields))
 }
 
-/// The lines of a message of JSON lines, with their numbers; nothing if it is none.
+/// Returns the lines of a JSON lines message with their numbers, or `None` for another message.
 ///
-/// Each line that is not empty must begin as an object, and one of them must be whole: else the bytes are one broken
-/// document, and its own error says more.
+/// Each line that is not empty must begin as an object, and at least one must be complete. Otherwise the bytes are
+/// one broken document, whose own error says more.
 fn lines(bytes: &[u8]) -> Option<Vec<(usize, &[u8])>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let lines: Vec<(usize, &[u8])> = bytes

@@ -1,4 +1,4 @@
-//! How bad an alert is: five words, ordered, the same for all feeds.
+//! Severity of an alert: five ordered levels, the same for all feeds.
 
 pub mod scales;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use scales::assumed;
 pub use scales::{Scale, from_product};
 
-/// Severity of an alert, from least to most.
+/// Severity of an alert, from lowest to highest.
 #[derive(
     Debug,
     Clone,
@@ -28,7 +28,7 @@ pub use scales::{Scale, from_product};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Nothing to act on.
+    /// No action is needed.
     Informational,
     /// Look at it when there is time.
     #[default]
@@ -42,7 +42,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// All severities, from least to most.
+    /// All severities, from lowest to highest.
     pub const ALL: [Self; 5] = [
         Self::Informational,
         Self::Low,
@@ -51,7 +51,7 @@ impl Severity {
         Self::Critical,
     ];
 
-    /// The word used in JSON, configuration, metrics and the database.
+    /// Returns the word used in JSON, configuration, metrics and the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Severity {
         }
     }
 
-    /// The word with a capital, as people read it.
+    /// Returns the capitalised word for people.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl Severity {
         }
     }
 
-    /// Whether the lane for urgent alerts serves it.
+    /// Returns whether the urgent lane serves this severity.
     #[must_use]
     pub fn is_urgent(self) -> bool {
         self >= Self::High
@@ -88,7 +88,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// The word is none of the five severities.
+/// Error for a word that is not a severity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no severity: use informational, low, medium, high or critical")]
 pub struct UnknownSeverity(pub String);

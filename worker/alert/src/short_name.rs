@@ -1,13 +1,13 @@
-//! The name in an id: of an ARN, a resource path, a URI, an image, a host with its port.
+//! The name within an id: an ARN, a resource path, a URI, an image, a host with its port.
 
-/// What may follow the name in an ARN: any version of it.
+/// Qualifiers that follow the name in an ARN and mean any version.
 const QUALIFIERS: [&str; 2] = [":*", ":$LATEST"];
-/// A type of ARN whose names hold slashes: `log-group:/aws/lambda/pay`.
+/// An ARN type whose names contain slashes: `log-group:/aws/lambda/pay`.
 const LOG_GROUP: &str = "log-group:";
-/// The types of ARNs whose names may be followed by a version, separated by a colon.
+/// ARN types whose names may be followed by a colon and a version.
 const VERSIONED: [&str; 2] = ["function:", "layer:"];
 
-/// Returns the part of an id that names the thing.
+/// Returns the part of an id that names the resource.
 ///
 /// `arn:aws:lambda:eu-west-1:111122223333:function:pay:$LATEST` is `pay`, `…:task-definition/pay:17` is `pay:17`,
 /// `registry.example.com/shop:1` is `shop:1`, and `web-1:9100` is `web-1`.
@@ -48,7 +48,7 @@ fn in_path(path: &str) -> &str {
         return name;
     }
     match path.rsplit_once(':') {
-        // A port says nothing of the host.
+        // A port does not identify the host.
         Some((host, port)) if is_number(port) && !host.contains(':') => host,
         Some((_, name)) => name,
         None => path,

@@ -1,8 +1,8 @@
-//! Text from outside: taking out what must not enter, and writing it so that it does no harm.
+//! Cleans text from outside, and writes it harmlessly.
 //!
-//! Taking out is applied once, where data enters (alerts, tool output), so that quotes still match later; `plain` where
-//! text is shown. These are filters: they keep reports clean and secrets in, but nothing that must hold against an
-//! attacker rests on them (attacks.md).
+//! Cleaning happens once, where data enters (alerts, tool output), so that quotes still match later. `plain` is
+//! applied where text is shown. These are filters that keep reports clean and secrets out of them. No protection
+//! against an attacker depends on them (attacks.md).
 
 mod argv;
 mod clean;

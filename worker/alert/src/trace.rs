@@ -1,8 +1,8 @@
-//! Trace contexts: where a message comes from, as who sent it says, and the trace of a case.
+//! Trace contexts: the sender's context of a message, and the trace of a case.
 //!
-//! What a message says is written by whoever could write it: it is bounded, and counts only where it is well formed. A
-//! case has one trace, which every worker finds by itself: that of its message, or one made of the case's id. Nothing is
-//! recorded here. Sources: <https://www.w3.org/TR/trace-context/> (level 1), AWS X-Ray's tracing header.
+//! A message's context is untrusted: it is bounded and counts only when it is well formed. A case has one trace,
+//! which every worker computes by itself: that of its message, or one made of the case's id. This module records
+//! nothing. Sources: <https://www.w3.org/TR/trace-context/> (level 1), AWS X-Ray's tracing header.
 
 mod parse;
 
@@ -11,7 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A place in somebody's trace, as it is handed on.
+/// A span in a trace of another service, as it is propagated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct TraceContext {
@@ -21,7 +21,7 @@ pub struct TraceContext {
     state: String,
 }
 
-/// How it is stored.
+/// The stored form.
 #[derive(Serialize, Deserialize)]
 struct Written {
     traceparent: String,
@@ -47,38 +47,38 @@ impl From<TraceContext> for Written {
 }
 
 impl TraceContext {
-    /// The header `traceparent`.
+    /// Returns the header `traceparent`.
     #[must_use]
     pub fn traceparent(&self) -> String {
         traceparent(self.trace_id, self.span_id, self.sampled)
     }
 
-    /// The header `tracestate`; empty where there is none.
+    /// Returns the header `tracestate`, or an empty text.
     #[must_use]
     pub fn tracestate(&self) -> &str {
         &self.state
     }
 
-    /// Whether its sender records it.
+    /// Returns whether the sender samples the trace.
     #[must_use]
     pub const fn is_sampled(&self) -> bool {
         self.sampled
     }
 
-    /// Whose trace it is.
+    /// Returns the id of the trace.
     #[must_use]
     pub const fn trace_id(&self) -> TraceId {
         TraceId(self.trace_id)
     }
 
-    /// The span there.
+    /// Returns the id of the span.
     #[must_use]
     pub const fn span_id(&self) -> SpanId {
         SpanId(self.span_id)
     }
 }
 
-/// The number of a trace; shown in hex.
+/// A trace id, shown in hex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceId(pub u128);
 
@@ -88,7 +88,7 @@ impl fmt::Display for TraceId {
     }
 }
 
-/// The number of a span; shown in hex.
+/// A span id, shown in hex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpanId(pub u64);
 
@@ -98,21 +98,21 @@ impl fmt::Display for SpanId {
     }
 }
 
-/// The trace of one triage of a case. It is the same wherever it is asked for.
+/// The trace of one triage of a case. Every worker computes the same one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseTrace {
-    /// The trace: that of the message, or one of its own.
+    /// The trace id: that of the message, or a new one.
     pub trace_id: TraceId,
-    /// The span of the intake that opened the case; none for a further revision.
+    /// The span of the intake that opened the case; `None` for a further revision.
     pub intake: Option<SpanId>,
     /// The span of the whole triage.
     pub triage: SpanId,
-    /// The span at the sender that it goes on from.
+    /// The sender's span that the trace continues.
     pub parent: Option<TraceContext>,
 }
 
 impl CaseTrace {
-    /// The trace of this revision of a case, whose message came from `parent`.
+    /// Computes the trace of this revision of a case, whose message came from `parent`.
     #[must_use]
     pub fn of(case_id: &str, revision: u32, parent: Option<&TraceContext>) -> Self {
         let digest = Sha256::new()
@@ -135,13 +135,13 @@ impl CaseTrace {
         }
     }
 
-    /// What is handed on to whom this case is told, and to its own spans: its triage.
+    /// Returns the context of the triage, for its own spans and for receivers of the report.
     #[must_use]
     pub fn traceparent(&self, sampled: bool) -> String {
         self.at(self.triage, sampled)
     }
 
-    /// The span of a step: the same for every worker that has a part in it.
+    /// Returns the span of a step, the same for every worker.
     #[must_use]
     pub fn step(&self, id: &str) -> SpanId {
         let digest = Sha256::new()
@@ -154,27 +154,27 @@ impl CaseTrace {
         SpanId(number.max(1))
     }
 
-    /// The context of what is done for a step.
+    /// Returns the context for work within a step.
     #[must_use]
     pub fn within_step(&self, id: &str) -> String {
         self.at(self.step(id), true)
     }
 
-    /// One of its spans, as a context.
+    /// Returns the context of one of the trace's spans.
     #[must_use]
     pub fn at(&self, span: SpanId, sampled: bool) -> String {
         traceparent(self.trace_id.0, span.0, sampled)
     }
 
-    /// Whether this trace is among the `ratio` of all that are recorded: the same answer everywhere.
+    /// Returns whether this trace is in the sampled `ratio`. The result is the same everywhere.
     #[must_use]
     pub fn is_sampled(&self, ratio: f64) -> bool {
         is_sampled(self.trace_id, ratio)
     }
 }
 
-/// Whether a trace is among the `ratio` of all that are recorded, by the last seven bytes of its id, which are random
-/// (W3C level 2).
+/// Returns whether a trace is in the sampled `ratio`, by the last seven bytes of its id, which are random (W3C level
+/// 2).
 #[must_use]
 pub fn is_sampled(trace_id: TraceId, ratio: f64) -> bool {
     const RANDOM: u128 = (1 << 56) - 1;

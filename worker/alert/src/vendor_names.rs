@@ -1,6 +1,6 @@
-//! Names that vendors document: finding types, categories, controls, resource types, classes and fields.
+//! Names in vendors' documentation: finding types, categories, controls, resource types, classes and fields.
 //!
-//! Each file of `tests/fixtures/types/` tells its source in the lines that begin with `#`.
+//! Each file of `tests/fixtures/types/` names its source in the lines that begin with `#`.
 
 macro_rules! file {
     ($name:literal) => {

@@ -1,16 +1,12 @@
-//! Times as text of JSON: as chrono writes them, at a tenth of what that costs. A case writes more than a hundred.
+//! Formats times for JSON like chrono, at a tenth of the cost. A case writes more than a hundred times.
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
 use serde::{Serialize, Serializer};
 
-/// Nanoseconds of a second; a leap second has more.
+/// Nanoseconds of a second. A leap second has more.
 const SECOND: u32 = 1_000_000_000;
 
-/// Writes a time in UTC as RFC 3339 has it, with as many digits behind the second as it needs: none, three, six or nine.
-///
-/// # Errors
-///
-/// Those of the serializer.
+/// Writes a UTC time in RFC 3339, with none, three, six or nine fraction digits, as many as it needs.
 pub fn written_time<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
     let mut text = Text::default();
     let Ok(year @ 0..=9999) = u32::try_from(at.year()) else {
@@ -40,7 +36,7 @@ pub fn written_time<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<
     }
 }
 
-/// `2026-11-25T03:04:05.123456789Z` is the longest.
+/// A buffer; `2026-11-25T03:04:05.123456789Z` is the longest text.
 #[derive(Default)]
 struct Text {
     bytes: [u8; 30],
@@ -48,7 +44,7 @@ struct Text {
 }
 
 impl Text {
-    /// Adds a number of so many digits, and what stands behind it.
+    /// Appends a number with this many digits, and the character after it.
     fn number(&mut self, mut number: u32, digits: usize, behind: u8) {
         let end = self.length + digits;
         let Some(room) = self.bytes.get_mut(self.length..=end) else {

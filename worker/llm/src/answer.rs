@@ -1,7 +1,7 @@
-//! From a provider's answer to ours: what all providers have in common.
+//! Converts a provider's answer to this crate's type: the steps that all providers share.
 //!
-//! An adapter reads parts, usage and the reason to stop out of its protocol; here an answer by a forced tool becomes text
-//! again, an empty answer becomes an error, and JSON that the provider made to a schema is set apart.
+//! An adapter reads parts, usage and stop reason from its protocol. Here an answer by a forced tool becomes text, an
+//! empty answer becomes an error, and JSON that the provider made to a schema is set apart.
 
 use crate::chat::{
     Arguments, CallPart, ChatAnswer, ChatError, Failure, OutputSchema, Part, StopReason, Usage,
@@ -12,11 +12,11 @@ use crate::SchemaMode;
 use crate::http::Errors;
 use crate::rate::tokens_in;
 
-/// Levels of lists and objects that the arguments of a call may hold, and whatever only its provider reads. No tool takes
-/// any; what stands a hundred deep could be written into journals and reports, but not be read back.
+/// Maximum levels of lists and objects in the arguments of a call or in an opaque value. No tool needs more, and JSON
+/// that is nested a hundred deep could be written to journals and reports but not read back.
 const MAX_LEVELS: usize = 16;
 
-/// What an adapter read.
+/// The answer as an adapter read it.
 pub(crate) struct Read {
     pub(crate) parts: Vec<Part>,
     pub(crate) usage: Usage,
@@ -24,7 +24,7 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    /// The answer to a request that asked for `wanted`.
+    /// Returns the answer to a request that asked for `wanted`.
     pub(crate) fn finish(
         mut self,
         errors: &Errors,
@@ -69,7 +69,7 @@ impl Read {
     }
 }
 
-/// An error of an answer that used tokens all the same.
+/// Returns an error of an answer that used tokens.
 pub(crate) fn failed(errors: &Errors, failure: Failure, words: &str, usage: Usage) -> ChatError {
     ChatError {
         usage,
@@ -77,8 +77,8 @@ pub(crate) fn failed(errors: &Errors, failure: Failure, words: &str, usage: Usag
     }
 }
 
-/// An error of an answer of which so many bytes came before it broke: they are on the bill, whatever was told of them. No
-/// answer has more tokens than it may have.
+/// Charges an error for an answer that broke off after this many bytes, whatever usage was reported. The charge is at
+/// most the request's limit.
 pub(crate) fn charged(error: ChatError, told: Usage, came: usize, most_output: u32) -> ChatError {
     let came = tokens_in(u64::try_from(came).unwrap_or(u64::MAX));
     let output_tokens = told.output_tokens.max(came.min(most_output.into()));
@@ -91,7 +91,7 @@ pub(crate) fn charged(error: ChatError, told: Usage, came: usize, most_output: u
     }
 }
 
-/// The answer that came as a call of the forced tool becomes text; its value is given back.
+/// Converts the call of the forced tool to text and returns its value.
 fn take_forced(parts: &mut [Part], name: &str) -> Option<Value> {
     let mut value = None;
     for part in parts {
@@ -113,8 +113,8 @@ fn take_forced(parts: &mut [Part], name: &str) -> Option<Value> {
     value
 }
 
-/// Whether a part can be kept: arguments that are nested too deep become text, which every tool refuses; what only its
-/// provider reads is left out.
+/// Returns whether a part can be kept. Arguments that are nested too deep become text, which every tool refuses. An
+/// opaque value that is too deep is dropped.
 fn is_shallow(part: &mut Part) -> bool {
     match part {
         Part::Call(call) => {
@@ -131,7 +131,7 @@ fn is_shallow(part: &mut Part) -> bool {
     }
 }
 
-/// Whether a value has more levels of lists and objects than these.
+/// Returns whether a value has more levels of lists and objects than `levels`.
 fn is_deeper(value: &Value, levels: usize) -> bool {
     let is_inside = |inner: &Value| is_deeper(inner, levels - 1);
     match value {
@@ -141,7 +141,7 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Arguments that came as text. An object in a string is unwrapped; nothing is mended.
+/// Parses arguments that came as text. An object in a string is unwrapped. Nothing is repaired.
 pub(crate) fn arguments_of_text(text: String) -> Arguments {
     if text.trim().is_empty() {
         return Arguments::Object(Map::new());
@@ -156,7 +156,7 @@ pub(crate) fn arguments_of_text(text: String) -> Arguments {
     }
 }
 
-/// Arguments that came as a value.
+/// Returns arguments that came as a value.
 pub(crate) fn arguments_of(value: Value) -> Arguments {
     match value {
         Value::Object(object) => Arguments::Object(object),
@@ -166,7 +166,7 @@ pub(crate) fn arguments_of(value: Value) -> Arguments {
     }
 }
 
-/// The arguments of an earlier call as every provider takes them: an object.
+/// Returns the arguments of an earlier call as an object, which every provider accepts.
 pub(crate) fn arguments_back(call: &CallPart) -> Value {
     match &call.arguments {
         Arguments::Object(object) => Value::Object(object.clone()),

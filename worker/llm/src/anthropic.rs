@@ -1,8 +1,8 @@
-//! Messages of Anthropic.
+//! Adapter for Anthropic Messages.
 //!
 //! Facts: the types of the official SDK (anthropic 2.11: `types/message_create_params.py`, `_client.py` for the key's
-//! header, `_constants.py` for the version, `types/shared` for errors). Answers are streamed; the server sends pings, so
-//! silence means that something is broken.
+//! header, `_constants.py` for the version, `types/shared` for errors). Answers are streamed. The server sends pings,
+//! so silence means a broken connection.
 
 mod failure;
 mod request;
@@ -97,7 +97,7 @@ impl ChatModel for Anthropic {
     }
 }
 
-/// Where messages are sent to; an origin that ends in `/v1` already is taken as it is meant.
+/// Returns the URL for messages. A `base_url` that already ends in `/v1` is kept.
 fn url(config: &ModelConfig) -> Result<Url, ModelError> {
     let base = config
         .base_url

@@ -1,8 +1,8 @@
-//! Converse of Amazon Bedrock, through the AWS SDK: one protocol for Claude, DeepSeek, Nova and others.
+//! Adapter for Converse of Amazon Bedrock, through the AWS SDK: one protocol for Claude, DeepSeek, Nova and others.
 //!
-//! With `api_key` a bearer token is sent (Bedrock's API keys); without one the AWS chain signs. The SDK neither retries nor
-//! bounds time here, and its requests go out through the same HTTP client as those of the other adapters, so that proxy,
-//! private roots and the bound on an answer's size hold for it as well. Answers are not streamed.
+//! With `api_key` a bearer token is sent (Bedrock's API keys); without one the AWS chain signs. The SDK's retries and
+//! timeouts are off. Its requests use the HTTP client of the other adapters, so that proxy, private roots and the
+//! limit of an answer's size apply here too. Answers are not streamed.
 
 mod connector;
 mod document;
@@ -31,10 +31,10 @@ use crate::quirks::Quirks;
 use crate::schema::{ANTHROPIC, Fitting, Ways};
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
-/// What requests are signed for where only `base_url` says where the service is.
+/// Signing region where only `base_url` gives the service's address.
 const ANY_REGION: &str = "us-east-1";
 
-/// Another client is made no sooner than this after the last one: what is refused for another reason stays refused.
+/// Minimum time between two new clients. A refusal for another reason would persist anyway.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// A model behind Converse.
@@ -44,7 +44,7 @@ pub(crate) struct Bedrock {
     traits: ChatTraits,
     key: Option<KeySource>,
     http: reqwest::Client,
-    /// Made at the first request, at this time; and again at one that comes after a refusal.
+    /// The client and the time when it was made: at the first request, and again after a refusal.
     client: Mutex<Option<(Client, Instant)>>,
     limit: Duration,
     ways: Ways,
@@ -126,8 +126,9 @@ impl Bedrock {
         client
     }
 
-    /// A request that began at this time was refused. The SDK reads the files of a profile once, so after a rotation only
-    /// another client has the new keys. Whether there is one since, or will be: then it is worth asking again.
+    /// Drops the client, unless it is new, after a request that began at `began` was refused. The SDK reads the files
+    /// of a profile once, so after a rotation only a new client has the new keys. Returns whether another attempt has
+    /// or will have a newer client.
     async fn forget(&self, began: Instant) -> bool {
         if self.key.is_some() {
             return false;
@@ -143,7 +144,7 @@ impl Bedrock {
         }
     }
 
-    /// Without a key the AWS chain is read, at the first request: it may take a look at the network.
+    /// Creates the client. Without a key the AWS chain is read at the first request, because it may use the network.
     async fn connect(&self) -> Client {
         let region = self.config.region.clone().map(Region::new);
         let mut builder = match &self.key {
@@ -176,7 +177,7 @@ impl Bedrock {
     }
 }
 
-/// The key of one request: it may have changed since the last.
+/// Sets the key of one request, because the key may have changed since the last.
 fn bearer(key: &SecretString) -> Builder {
     Builder::new()
         .bearer_token(Token::new(key.expose_secret().trim(), None))

@@ -1,9 +1,9 @@
-//! Reasoning that a provider takes back in its place alone.
+//! Reasoning that a provider accepts only in its original place.
 //!
-//! A thinking block of a newer Claude is bound to what stood before it: system, tools and every earlier message
-//! (Anthropic, "Preserved thinking"; Bedrock, "claude-messages-thinking-block-binding"). What a case asks is built anew for
-//! each request, and may come out otherwise: old results are left out to save room, an answer was mended, the way to ask for
-//! a schema changed. So each block is kept with a hash of its place, and left out where that is another one now.
+//! A thinking block of a newer Claude is bound to everything before it: system, tools and every earlier message
+//! (Anthropic, "Preserved thinking"; Bedrock, "claude-messages-thinking-block-binding"). Each request of a case is
+//! built anew and may differ: old results are dropped to save room, an answer was repaired, or the schema mode
+//! changed. So each block is kept with a hash of its place, and is left out when the place has changed.
 
 use crate::chat::{Arguments, ChatAnswer, ChatMessage, ChatRequest, OutputSchema, Part, Role};
 use sha2::{Digest, Sha256};
@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 use crate::quirks::{Quirks, Reasoning};
 use crate::{SchemaMode, ids, plain};
 
-/// Hex digits of a place.
+/// Number of hex digits of a place.
 const DIGITS: usize = 16;
 
-/// A conversation as one model is told it, and what its reasoning is bound to.
+/// A conversation as one model receives it, and the data to which its reasoning is bound.
 pub(crate) struct Told<'a> {
-    /// The messages, without the reasoning that is not taken, and with ids that are.
+    /// The messages, without refused reasoning and with accepted ids.
     pub(crate) messages: std::borrow::Cow<'a, [ChatMessage]>,
     request: &'a ChatRequest,
     wanted: Option<(SchemaMode, &'a OutputSchema)>,
@@ -26,7 +26,7 @@ pub(crate) struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    /// `back`: whether reasoning goes back at all.
+    /// Prepares a conversation; `back` says whether reasoning goes back at all.
     pub(crate) fn new(
         request: &'a ChatRequest,
         quirks: &Quirks,
@@ -40,7 +40,7 @@ impl<'a> Told<'a> {
             wanted,
             name,
             tools: quirks.tools,
-            // Those whose depth of thinking is a number of tokens are older.
+            // Models whose thinking depth is a number of tokens are older and not bound.
             is_bound: quirks.reasoning == Reasoning::Effort,
         };
         let has_own = told.messages.iter().any(|one| told.has_own(one));
@@ -50,7 +50,7 @@ impl<'a> Told<'a> {
         told
     }
 
-    /// The messages without reasoning whose place is another one now.
+    /// Returns the messages without reasoning whose place has changed.
     fn fitting(&self, back: bool) -> Vec<ChatMessage> {
         let mut begin = self.begin();
         let mut fitting = Vec::with_capacity(self.messages.len());
@@ -71,8 +71,9 @@ impl<'a> Told<'a> {
         fitting
     }
 
-    /// Whether each message that calls begins with the model's own reasoning: to older Claudes a request that lets them
-    /// think must be so ("Extended thinking", "Preserving thinking blocks"), and what another model called begins with none.
+    /// Returns whether each message with calls begins with the model's own reasoning. Older Claudes require this of a
+    /// request with thinking ("Extended thinking", "Preserving thinking blocks"), and messages of other models do not
+    /// have it.
     pub(crate) fn calls_after_own(&self) -> bool {
         let calls = |message: &&ChatMessage| {
             let mut parts = message.parts.iter();
@@ -84,7 +85,7 @@ impl<'a> Told<'a> {
         })
     }
 
-    /// Writes the place of an answer's reasoning beside it.
+    /// Records the place of an answer's reasoning.
     pub(crate) fn bind(&self, mut answer: ChatAnswer) -> ChatAnswer {
         if !self.is_bound {
             return answer;
@@ -106,7 +107,7 @@ impl<'a> Told<'a> {
             .any(|part| matches!(part, Part::Opaque(own) if own.provider == self.name))
     }
 
-    /// The place after all that is told.
+    /// Returns the place after all messages.
     pub(crate) fn here(&self) -> String {
         let mut here = self.begin();
         for message in self.messages.iter() {
@@ -118,7 +119,7 @@ impl<'a> Told<'a> {
         place(&here)
     }
 
-    /// What stands before all messages.
+    /// Returns the hash of the parts before all messages.
     fn begin(&self) -> Sha256 {
         let mut begin = Sha256::new();
         add(&mut begin, &self.request.system);
@@ -134,7 +135,7 @@ impl<'a> Told<'a> {
         begin
     }
 
-    /// Adds what is sent of a message; where a mark stands does not count.
+    /// Adds a message as it is sent. Cache marks do not count.
     fn add(&self, to: &mut Sha256, message: &ChatMessage) {
         add(to, "message");
         for part in &message.parts {
@@ -164,7 +165,7 @@ impl<'a> Told<'a> {
     }
 }
 
-/// Adds a text with its length, so that no two lists of texts are the same.
+/// Adds a text with its length, so that no two lists of texts give the same hash.
 fn add(to: &mut Sha256, text: &str) {
     to.update(text.len().to_le_bytes());
     to.update(text);

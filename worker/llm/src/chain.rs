@@ -1,8 +1,8 @@
 //! A fallback chain: the next model is asked when one cannot answer.
 //!
-//! A refusal too is put to the next: another model usually answers, and what is asked about alerts is what trips filters.
-//! What failed before is paid for and told of; the answer's `model` names who gave it. What only one provider can read in a
-//! conversation is left out by the adapters of the others.
+//! The chain also continues after a refusal, because another model usually answers, and questions about alerts trip
+//! filters. Failed attempts are charged and reported. The answer's `model` names the model that gave it. Adapters
+//! drop opaque parts of other providers.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Chain {
     }
 }
 
-/// What two models can both do.
+/// Returns the capabilities that two models share.
 fn both(one: ChatTraits, other: &ChatTraits) -> ChatTraits {
     ChatTraits {
         name: format!("{}, {}", one.name, other.name),
@@ -87,9 +87,10 @@ impl ChatModel for Chain {
     }
 }
 
-/// Makes of several failures the one to go by, and names the others: a prompt that was too long for one, since a shorter
-/// one helps at once; a refusal, since a model that refuses works, and to wait for the others would be to ask it again and
-/// again; that there was no turn at one, since it is up and has one later; an outage, since then waiting helps ([`Circuits::health`](crate::Circuits::health) must agree); else the last.
+/// Selects the failure of the chain and adds the others to its text. The order is: a prompt too long for one model,
+/// because a shorter one helps at once; a refusal, because that model works and waiting would only repeat the
+/// question; no turn at a model that is up; an outage, because waiting helps
+/// ([`Circuits::health`](crate::Circuits::health) must agree). Otherwise the last failure counts.
 fn tell_of_all(last: &mut ChatError, mut failed: Vec<ChatError>) {
     failed.push(last.clone());
     let first = |is: fn(Failure) -> bool| failed.iter().position(|error| is(error.failure));
@@ -106,7 +107,7 @@ fn tell_of_all(last: &mut ChatError, mut failed: Vec<ChatError>) {
         .fold(told.what, |what, other| format!("{what}; {other}"));
 }
 
-/// The same request with a third of its time kept for the models after this one.
+/// Returns the request with a third of its time reserved for the following models.
 fn with_time_for_the_next(request: &ChatRequest) -> ChatRequest {
     ChatRequest {
         deadline: Instant::now() + time_left(request) * 2 / 3,

@@ -1,7 +1,8 @@
-//! The port to language models: the adapters and decorators of this crate implement it, the model analyst calls it.
+//! The port to language models. The adapters and decorators of this crate implement it, and the model analyst calls
+//! it.
 //!
-//! A conversation is told in parts that every provider has; what only one of them has (its reasoning's signatures, say)
-//! travels as an [`Opaque`] value that goes back to the same provider unread. Nothing here names a vendor.
+//! A conversation consists of parts that every provider has. Data of one provider, such as signatures of its
+//! reasoning, is an [`Opaque`] value that goes back to the same provider unread. No vendor is named here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,38 +21,39 @@ pub use text::Text;
 /// A language model, or a chain of them.
 #[async_trait]
 pub trait ChatModel: Send + Sync {
-    /// What it can do.
+    /// Returns the model's capabilities.
     fn traits(&self) -> &ChatTraits;
 
-    /// One answer to one conversation, at the latest at the request's deadline.
+    /// Asks for one answer to one conversation and returns at the request's deadline at the latest.
     ///
     /// # Errors
     ///
-    /// When there is no whole answer; the error says what was used up all the same, and whether to try again.
+    /// Returns an error when there is no complete answer. The error holds the usage, and whether a retry may help.
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError>;
 }
 
-/// What a model can do, and what it takes for it.
+/// Capabilities and prices of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatTraits {
     /// `provider/model`, as metrics and reports name it.
     pub name: String,
-    /// Tokens that prompt and answer may hold together.
+    /// Maximum number of tokens of prompt and answer together.
     pub window_tokens: u64,
-    /// Tokens that an answer may have at the most, reasoning included.
+    /// Maximum number of tokens of an answer, including reasoning.
     pub max_output_tokens: u32,
-    /// Tokens that it may reason before an answer, beside those of the answer: as it is configured.
+    /// Configured number of tokens for reasoning, in addition to those of the answer.
     pub reasoning_tokens: u32,
-    /// Whether it takes tools; one that does not is told of them in words and calls them in its JSON.
+    /// Whether the model accepts tools. Otherwise tools are described in the prompt, and the model calls them in its
+    /// JSON.
     pub tools: bool,
-    /// Whether all its requests carry the tools, those that may call none too; else prompts say what they are for.
+    /// Whether all requests carry the tools, even those that may call none. Otherwise prompts explain the tools.
     pub tools_always: bool,
-    /// The most that a token of it costs.
+    /// The highest price of a token.
     pub price: TokenPrice,
 }
 
 impl ChatTraits {
-    /// Tokens of such an answer and of all that is reasoned before it.
+    /// Returns the maximum number of output tokens for an answer of this size, including reasoning.
     #[must_use]
     pub fn most_output(&self, answer: u32) -> u32 {
         answer
@@ -60,33 +62,33 @@ impl ChatTraits {
     }
 }
 
-/// The most that tokens cost, in USD per million; 0 where no price is known.
+/// Highest prices of tokens, in USD per million; 0 where the price is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TokenPrice {
-    /// Of a prompt, nothing of it cached.
+    /// Price of uncached prompt tokens.
     pub input: f64,
-    /// Of an answer, reasoning included.
+    /// Price of output tokens, including reasoning.
     pub output: f64,
 }
 
-/// Which of the analyst's questions a request belongs to.
+/// The analyst's question that a request belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
-    /// Is a plan needed, and which.
+    /// Whether a plan is needed, and which.
     Plan,
     /// The next calls of a step, or its result.
     Turn,
-    /// What came of the last action, and what next.
+    /// The result of the last action, and the next action.
     Decide,
-    /// Does the plan still fit.
+    /// Whether the plan still fits.
     Reflect,
-    /// What was it.
+    /// The conclusion of the case.
     Conclude,
 }
 
 impl Asked {
-    /// All of them.
+    /// All questions.
     pub const ALL: [Self; 5] = [
         Self::Plan,
         Self::Turn,
@@ -95,7 +97,7 @@ impl Asked {
         Self::Conclude,
     ];
 
-    /// As metrics and configuration name it.
+    /// Returns the name in metrics and configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -108,63 +110,63 @@ impl Asked {
     }
 }
 
-/// One request: a conversation, and what is wanted of its answer.
+/// A conversation and the requirements for its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatRequest {
-    /// The question it serves.
+    /// The question that the request serves.
     pub asked: Asked,
-    /// Whether its alert is high or critical: a share of the rate is kept for such.
+    /// Whether the alert is high or critical. A share of the rate is reserved for such requests.
     pub urgent: bool,
-    /// What the model is and must do; the same for all requests of a case.
+    /// Role and task of the model, the same for all requests of a case.
     pub system: Text,
-    /// What was said, beginning with the user; two messages of one role never follow one another.
+    /// The messages, beginning with the user. Roles alternate.
     pub messages: Vec<ChatMessage>,
-    /// The tools; the same array for all requests of a case, so that their prefix is.
+    /// The tools. All requests of a case have the same array, so that they share a prefix.
     pub tools: Arc<[ChatTool]>,
-    /// Whether it may call them in this answer.
+    /// Whether the answer may call tools.
     pub may_call: bool,
-    /// The schema that its text must fit; none where text is free.
+    /// The schema of the answer's text, or `None` for free text.
     pub output: Option<OutputSchema>,
-    /// Tokens that the answer may have. What the model is configured to reason comes on top.
+    /// Maximum number of tokens of the answer, without the configured reasoning.
     pub max_output_tokens: u32,
-    /// When the answer is of no use any more.
+    /// Time after which the answer is useless.
     pub deadline: Instant,
 }
 
-/// Who speaks.
+/// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// We do: questions and tool results.
+    /// Nightshift: questions and tool results.
     User,
-    /// The model does.
+    /// The model.
     Assistant,
 }
 
-/// What one of the two said.
+/// One message of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatMessage {
-    /// Who.
+    /// The author.
     pub role: Role,
-    /// What, in order.
+    /// The parts, in order.
     pub parts: Vec<Part>,
 }
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "part", rename_all = "snake_case")]
 pub enum Part {
     /// Text.
     Text {
-        /// It.
+        /// The text.
         text: Text,
-        /// Whether requests to come share everything up to here, so that it is worth keeping at the provider.
+        /// Whether later requests share everything up to here, so that the provider should cache it.
         #[serde(default)]
         keep: bool,
     },
-    /// The model called a tool.
+    /// A call of a tool.
     Call(CallPart),
-    /// What a call came to. Every call of a message has one in the next message.
+    /// Result of a call. Every call of a message has one in the next message.
     Result {
         /// The call's id.
         id: String,
@@ -175,12 +177,12 @@ pub enum Part {
         /// Whether the call was refused or failed.
         is_error: bool,
     },
-    /// Something of the provider's own that stands between the other parts, such as its sealed reasoning.
+    /// Data of the provider between the other parts, such as its sealed reasoning.
     Opaque(Opaque),
 }
 
 impl Part {
-    /// Text that nothing is kept after.
+    /// Creates a text part without a cache mark.
     #[must_use]
     pub fn text(text: impl Into<Text>) -> Self {
         Self::Text {
@@ -193,41 +195,41 @@ impl Part {
 /// A call as a model makes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallPart {
-    /// The provider's id of it, or one made by the adapter where the provider gives none.
+    /// The provider's id of the call, or an id made by the adapter where there is none.
     pub id: String,
-    /// The tool's name, whether there is such a tool or not.
+    /// The tool's name, which may be unknown.
     pub name: String,
-    /// Its arguments.
+    /// The call's arguments.
     pub arguments: Arguments,
-    /// What the provider wants back with it.
+    /// Data that the provider requires back with the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
 }
 
-/// The arguments of a call. They are never repaired: what is no object stays as it came.
+/// Arguments of a call. They are never repaired: anything but an object stays unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arguments {
-    /// An object. One that came as a string was unwrapped.
+    /// An object, which may have come as a string.
     Object(Map<String, Value>),
-    /// Something else.
+    /// Any other text.
     Unreadable(String),
 }
 
-/// A value of one provider that only it reads.
+/// A value that only one provider reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opaque {
-    /// Whose it is, as its adapter names itself: `provider/model`, for another model of the same provider does not read it.
+    /// The adapter's name, `provider/model`. Another model of the same provider does not read the value.
     pub provider: String,
     /// The value.
     pub value: Value,
-    /// What stood before it when the provider gave it, as a hash, where it is taken back in that place alone.
+    /// Hash of the preceding conversation, where the provider accepts the value only in this place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
 }
 
 impl Opaque {
-    /// A value that is taken back wherever it stands.
+    /// Creates a value that is accepted in any place.
     #[must_use]
     pub fn new(provider: impl Into<String>, value: Value) -> Self {
         Self {
@@ -241,47 +243,47 @@ impl Opaque {
 /// A tool as a model sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatTool {
-    /// Its name: letters, digits, `_` and `-`, at most 64 of them, which every provider takes.
+    /// The name: letters, digits, `_` and `-`, at most 64 of them, which every provider accepts.
     pub name: String,
-    /// What it does.
+    /// Description for the model.
     pub description: Text,
-    /// JSON schema of its arguments: an object, all properties listed, no other ones. Shared by all requests that offer the
-    /// tool.
+    /// JSON schema of the arguments: an object that lists all its properties and allows no others. All requests that
+    /// offer the tool share it.
     pub schema: Arc<Value>,
 }
 
-/// The wanted shape of an answer.
+/// The schema of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputSchema {
-    /// A short name, as of a tool.
+    /// A short name, in the form of a tool's name.
     pub name: String,
-    /// JSON schema: inlined, every object with all its properties required and no other ones.
+    /// JSON schema without references; every object requires all its properties and allows no others.
     pub schema: Arc<Value>,
 }
 
-/// An answer.
+/// An answer of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatAnswer {
-    /// What it said, in order: text, calls and opaque parts.
+    /// Parts of the answer, in order: text, calls and opaque parts.
     pub parts: Vec<Part>,
-    /// The JSON value of its text where the provider made it to the schema.
+    /// The JSON value of the text, where the provider enforced the schema.
     pub structured: Option<Value>,
-    /// Why it ended.
+    /// Reason why the answer ended.
     pub stop: StopReason,
-    /// What was used.
+    /// Tokens that were used.
     pub usage: Usage,
-    /// What that cost, in USD; 0 where no price is known.
+    /// Cost in USD; 0 where the price is unknown.
     pub usd: f64,
-    /// Requests that were made for it, those of retries and of other models of a chain included; an adapter says 1.
+    /// Number of requests for the answer, including retries and other models of a chain. An adapter sets 1.
     pub requests: u64,
-    /// `provider/model` that answered.
+    /// The `provider/model` that answered.
     pub model: String,
-    /// The provider's id of the answer, to ask its support about.
+    /// The provider's id of the answer, for support requests.
     pub id: Option<String>,
 }
 
 impl ChatAnswer {
-    /// All its text, joined.
+    /// Returns all text, joined.
     #[must_use]
     pub fn text(&self) -> String {
         self.parts
@@ -293,7 +295,7 @@ impl ChatAnswer {
             .collect()
     }
 
-    /// The calls it makes.
+    /// Returns the calls.
     pub fn calls(&self) -> impl Iterator<Item = &CallPart> {
         self.parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some(call),
@@ -302,29 +304,29 @@ impl ChatAnswer {
     }
 }
 
-/// Why an answer ended. One that was cut off, refused or filtered is no answer but a [`ChatError`].
+/// Reason why an answer ended. A truncated, refused or filtered answer is a [`ChatError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It was done.
+    /// The answer is complete.
     Done,
-    /// It waits for its calls.
+    /// The model waits for the results of its calls.
     Calls,
 }
 
-/// Tokens that a request used, also one that failed.
+/// Tokens that a request used, even if it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Prompt tokens, those from a cache included.
+    /// Prompt tokens, including cached ones.
     pub input_tokens: u64,
-    /// Those of them that came from a cache.
+    /// Prompt tokens that were read from a cache.
     pub cached_tokens: u64,
-    /// Those of them that were written to it, where the provider says so and charges for it.
+    /// Prompt tokens that were written to a cache, where the provider reports and charges them.
     #[serde(default)]
     pub cache_write_tokens: u64,
-    /// Tokens of the answer, reasoning included.
+    /// Output tokens, including reasoning.
     pub output_tokens: u64,
-    /// Those of them that were reasoning.
+    /// Output tokens that were reasoning.
     pub reasoning_tokens: u64,
 }
 
@@ -338,7 +340,7 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// The time that a request has left.
+/// Returns the time until a request's deadline.
 #[must_use]
 pub fn time_left(request: &ChatRequest) -> Duration {
     request.deadline.saturating_duration_since(Instant::now())

@@ -1,9 +1,10 @@
-//! A circuit breaker: a model that is down is not asked, but for one probe every ten seconds, and none earlier than told.
+//! A circuit breaker: a model that is down gets only one probe every ten seconds, and none before a time that its
+//! provider set.
 //!
-//! Innermost of what waits, so that a request that stood in a queue when the circuit opened does not reach the model
-//! either. What opens it and what closes it stands in [`breaker`]; who wants to know of it asks [`Circuits`]. A spend
-//! limit or a wrong key does not open it: waiting would not help, so those who ask must learn of it at once. It is
-//! remembered, though: beside a model that is down, one that refuses is none to go on with.
+//! The circuit is the innermost of the waiting layers, so that a request that queued when the circuit opened does not
+//! reach the model. The rules are in [`breaker`]; [`Circuits`] reports the states. A spend limit or a wrong key does
+//! not open the circuit, because waiting would not help and callers must learn of it at once. The refusal is
+//! remembered, because such a model cannot replace one that is down.
 
 mod breaker;
 mod circuits;
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 pub(crate) use breaker::{Breaker, IN_LINE, Patience};
 pub use circuits::{Circuits, Health};
 
-/// A model that is left alone while it is down.
+/// A model that is not asked while it is down.
 pub(crate) struct Circuit {
     inner: Arc<dyn ChatModel>,
     breaker: Breaker,
@@ -51,7 +52,7 @@ impl ChatModel for Circuit {
     }
 }
 
-/// A request under way. One that is dropped had no answer in its time, which says something when that was long.
+/// A request in progress. A request that is dropped counts as unanswered if it took long.
 struct Pending<'a> {
     breaker: &'a Breaker,
     since: Instant,
@@ -65,7 +66,7 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// The error of a request that was not made, because of limits of ours.
+/// Returns the error for a request that our own limits prevented.
 pub(crate) fn not_asked(model: &str, failure: Failure) -> ChatError {
     let what = match failure {
         Failure::CircuitOpen => "it is down or to be left alone, and is asked only now and then",

@@ -1,7 +1,7 @@
-//! Bounds the requests to a model that are under way at once.
+//! Limits the concurrent requests to a model.
 //!
-//! A fifth of the places, at least one of two or more, is kept for urgent requests. Places are given in the order of
-//! asking. Nobody waits past the own deadline, nor for a model whose circuit is open.
+//! A fifth of the places, at least one of two or more, is reserved for urgent requests. Places are given in the order
+//! of asking. A request never waits past its deadline, nor for a model whose circuit is open.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::circuit::{Breaker, not_asked};
 
-/// A model that answers so many at once.
+/// A model with a limit of concurrent requests.
 pub(crate) struct Concurrency {
     inner: Arc<dyn ChatModel>,
     breaker: Breaker,
     places: Arc<Places>,
 }
 
-/// Places at a model, of all who ask it.
+/// Places at a model, which all its users share.
 pub(crate) struct Places {
     all: Semaphore,
-    /// All but those kept for urgent requests. Ordinary ones need a place of these, too.
+    /// All places but the reserved ones. Ordinary requests need one of these, too.
     ordinary: Semaphore,
 }
 
 impl Concurrency {
-    /// Asks `inner` as many things at once as there are places.
+    /// Limits the requests to `inner` by `places`.
     pub(crate) fn new(inner: Arc<dyn ChatModel>, places: Arc<Places>, breaker: Breaker) -> Self {
         Self {
             inner,
@@ -37,7 +37,7 @@ impl Concurrency {
 }
 
 impl Places {
-    /// So many, at least one.
+    /// Creates this many places, at least one.
     pub(crate) fn of(number: u32) -> Arc<Self> {
         let places = usize::try_from(number).unwrap_or(usize::MAX);
         let places = places.clamp(1, Semaphore::MAX_PERMITS);
@@ -48,7 +48,8 @@ impl Places {
         })
     }
 
-    /// A place, held until it is dropped; none only if the semaphores were closed, which nobody does.
+    /// Takes a place, which is held until it is dropped. Returns `None` only if the semaphores were closed, which
+    /// never happens.
     async fn take(&self, urgent: bool) -> Option<[Option<SemaphorePermit<'_>>; 2]> {
         let ordinary = if urgent {
             None

@@ -1,7 +1,7 @@
 //! The `[[model]]` tables of a configuration.
 //!
-//! What is not said here comes from the table of quirks, by provider and model. The comments are the reference that
-//! `nightshift config schema` prints. Nothing here reads a key or opens a connection.
+//! Missing values come from the table of quirks, by provider and model. The comments here are the reference that
+//! `nightshift config schema` prints. This module reads no key and opens no connection.
 
 mod check;
 
@@ -16,92 +16,97 @@ use serde::Deserialize;
 
 use crate::KeyRef;
 
-/// A language model. Alert data goes to no model that is not named here.
+/// A language model. Alert data is sent to no other models than those configured here.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Its name, by which profiles ask for it.
+    /// Name of the model, which profiles refer to.
     pub name: String,
-    /// Whose protocol it speaks.
+    /// Protocol of the model.
     pub provider: Provider,
-    /// The model, as the provider names it; with Azure the deployment, with Bedrock the model id, inference profile or arn.
+    /// Model name at the provider. With Azure the deployment; with Bedrock the model id, inference profile or ARN.
     pub model: String,
-    /// Where it is. For `openai` up to and including `/v1` (Azure: up to and including `/openai/v1`, or `/openai` with an
-    /// `api_version`), for the others the origin; with Vertex the origin and the path before `/models/…`
-    /// (`https://REGION-aiplatform.googleapis.com/v1/projects/P/locations/L/publishers/google`). Without it the provider's own.
+    /// Address of the service; by default the provider's own. For `openai` up to and including `/v1` (Azure: up to
+    /// and including `/openai/v1`, or `/openai` with an `api_version`); for the others the origin. With Vertex the
+    /// origin and the path before `/models/…`
+    /// (`https://REGION-aiplatform.googleapis.com/v1/projects/P/locations/L/publishers/google`).
     #[serde(default)]
     pub base_url: Option<String>,
-    /// Which server answers at `base_url`, for `openai`. Without it the host tells OpenAI and Azure; any other is asked only in
-    /// ways that all known servers take.
+    /// Server at `base_url`, for `openai`. By default the host identifies OpenAI and Azure. Any other server gets
+    /// only requests that all known servers accept.
     #[serde(default)]
     pub server: Option<Server>,
-    /// Its key: `env:NAME`, `file:PATH`, or the key itself. Read again at each request. Without it none is sent; Bedrock then uses the AWS chain.
+    /// Key: `env:NAME`, `file:PATH`, or the key itself. It is read again at each request. Without it no key is sent;
+    /// Bedrock then uses the AWS chain.
     #[serde(default)]
     pub api_key: Option<KeyRef>,
-    /// What it costs. Without a price only the caps of tokens and calls count.
+    /// Prices. Without them only the limits of tokens and calls apply.
     #[serde(default)]
     pub price: Option<Price>,
-    /// Randomness of its answers, 0 to 2. Not sent to models that refuse it.
+    /// Sampling temperature, 0 to 2. It is not sent to models that refuse it.
     #[serde(default)]
     pub temperature: Option<f64>,
-    /// Share of probability to sample from, 0 to 1. Not sent to models that refuse it.
+    /// Probability mass to sample from, 0 to 1. It is not sent to models that refuse it.
     #[serde(default)]
     pub top_p: Option<f64>,
-    /// How much it reasons, in the provider's words: `minimal`, `low`, `medium`, `high`, `none`…; for older Anthropic and Gemini models a number of tokens.
+    /// Reasoning effort in the provider's words: `minimal`, `low`, `medium`, `high`, `none`…; for older Anthropic and
+    /// Gemini models a number of tokens.
     #[serde(default)]
     pub reasoning_effort: Option<String>,
-    /// Other values for single questions: `plan`, `turn`, `decide`, `reflect`, `conclude`.
+    /// Values for single questions: `plan`, `turn`, `decide`, `reflect`, `conclude`.
     #[serde(default)]
     pub questions: Questions,
     /// AWS region, for Bedrock.
     #[serde(default)]
     pub region: Option<String>,
-    /// Tokens that prompt and answer may hold together. Without it, as known of the model.
+    /// Maximum number of tokens of prompt and answer together. By default as known for the model.
     #[serde(default)]
     pub window_tokens: Option<u64>,
-    /// Tokens that an answer may have at the most. Without it, as known of the model.
+    /// Maximum number of tokens of an answer. By default as known for the model.
     #[serde(default)]
     pub max_output_tokens: Option<u32>,
-    /// Requests that may be made in a minute, by this process.
+    /// Maximum number of requests per minute by this process.
     #[serde(default)]
     pub requests_per_minute: Option<u32>,
-    /// Tokens that may be used in a minute, by this process.
+    /// Maximum number of tokens per minute by this process.
     #[serde(default)]
     pub tokens_per_minute: Option<u32>,
-    /// Requests that may be under way at once, by this process.
+    /// Maximum number of concurrent requests by this process.
     #[serde(default)]
     pub concurrent: Option<u32>,
-    /// Seconds that one request may take; the question's own time ends it earlier. Without it 300.
+    /// Timeout of one request in seconds, 300 by default. The question's own deadline may end it earlier.
     #[serde(default)]
     pub request_secs: Option<u64>,
-    /// Proxy for its requests, as a URL. Without it `HTTPS_PROXY` and the like of the environment count; `none`: no proxy.
+    /// Proxy URL. By default `HTTPS_PROXY` and similar variables apply; `none` disables proxies.
     #[serde(default)]
     pub proxy: Option<String>,
-    /// File with CA certificates (PEM) that are trusted beside those of the system.
+    /// File with CA certificates (PEM) that are trusted in addition to the system's.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
-    /// Whether plain http may be spoken to an address that is not this machine.
+    /// Whether plain HTTP is allowed to an address that is not this machine.
     #[serde(default)]
     pub allow_private: bool,
-    /// Whether answers come piece by piece. Without it they do, but with Bedrock. `false` is for gateways that cannot: nothing
-    /// then tells a model that hangs from one that thinks, and a proxy that cuts idle connections cuts long answers.
+    /// Whether answers are streamed. By default they are, except with Bedrock. Set `false` for gateways that cannot
+    /// stream. Then a hanging model looks like a thinking one, and a proxy that cuts idle connections cuts long
+    /// answers.
     #[serde(default)]
     pub stream: Option<bool>,
-    /// Whether it takes tools. Without it, as known of the model.
+    /// Whether the model accepts tools. By default as known for the model.
     #[serde(default)]
     pub tools: Option<bool>,
-    /// How an answer to a schema is asked for. Without it, as known of the model, and weaker when the server lacks that.
+    /// How an answer to a schema is requested. By default as known for the model; a weaker mode is used when the
+    /// server lacks it.
     #[serde(default)]
     pub schema: Option<SchemaMode>,
     /// Version of the provider's API: Azure's `api-version`, `anthropic-version`, Gemini's `v1beta`.
     #[serde(default)]
     pub api_version: Option<String>,
-    /// Further headers of its requests. No secrets: they are shown in logs.
+    /// Further headers of requests. They appear in logs, so they must not hold secrets.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
 }
 
-/// Whose protocol a model speaks.
+/// Protocol of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
@@ -115,11 +120,11 @@ pub enum Provider {
     Bedrock,
 }
 
-/// Which server speaks OpenAI's protocol: they differ in what they take together.
+/// Server that speaks OpenAI's protocol. Servers differ in the combinations that they accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Server {
-    /// OpenAI itself, or a proxy that hands its API on unchanged.
+    /// OpenAI itself, or a proxy that forwards its API unchanged.
     Openai,
     /// Azure.
     Azure,
@@ -138,7 +143,7 @@ pub enum Server {
 }
 
 impl Provider {
-    /// As configuration and metrics name it.
+    /// Returns the name in configuration and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -149,7 +154,7 @@ impl Provider {
         }
     }
 
-    /// The environment variable in which people keep its key.
+    /// Returns the environment variable that usually holds the provider's key.
     #[must_use]
     pub const fn key_variable(self) -> &'static str {
         match self {
@@ -167,7 +172,7 @@ impl fmt::Display for Provider {
     }
 }
 
-/// No provider of that name.
+/// Error for an unknown provider name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no provider {0:?}: there are `openai`, `anthropic`, `gemini` and `bedrock`")]
 pub struct UnknownProvider(String);
@@ -183,19 +188,19 @@ impl FromStr for Provider {
     }
 }
 
-/// What a model costs, in US dollars per million tokens.
+/// Prices of a model, in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Prompt tokens.
     pub input: f64,
-    /// Those of them that came from the provider's cache. Without it as `input`.
+    /// Prompt tokens read from the provider's cache. By default the price of `input`.
     #[serde(default)]
     pub cached_input: Option<f64>,
-    /// Those of them that were written to it. Without it as `input`.
+    /// Prompt tokens written to the provider's cache. By default the price of `input`.
     #[serde(default)]
     pub cache_write: Option<f64>,
-    /// Tokens of the answer, reasoning included.
+    /// Output tokens, including reasoning.
     pub output: f64,
 }
 
@@ -203,44 +208,44 @@ pub struct Price {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Questions {
-    /// Is a plan needed, and which.
+    /// Whether a plan is needed, and which.
     pub plan: Sampling,
     /// The next calls of a step, or its result.
     pub turn: Sampling,
-    /// What came of the last action, and what next.
+    /// The result of the last action, and the next action.
     pub decide: Sampling,
-    /// Does the plan still fit.
+    /// Whether the plan still fits.
     pub reflect: Sampling,
-    /// What was it.
+    /// The conclusion of the case.
     pub conclude: Sampling,
 }
 
-/// How an answer is made; what is not said is as for the model.
+/// Sampling parameters of an answer; missing values are those of the model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sampling {
-    /// As the model's.
+    /// Temperature; by default the model's.
     pub temperature: Option<f64>,
-    /// As the model's.
+    /// Probability mass to sample from; by default the model's.
     pub top_p: Option<f64>,
-    /// As the model's.
+    /// Reasoning effort; by default the model's.
     pub reasoning_effort: Option<String>,
 }
 
-/// How an answer to a schema is asked for, the strongest first.
+/// How an answer to a schema is requested, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaMode {
-    /// By the provider's own structured output, which cannot leave the schema.
+    /// The provider's structured output, which enforces the schema.
     Strict,
-    /// By one tool that the model must call.
+    /// One tool that the model must call.
     Tool,
-    /// In words.
+    /// Instructions in the prompt.
     Prompt,
 }
 
 impl ModelConfig {
-    /// A model with nothing but its name.
+    /// Creates a model with only its name.
     #[must_use]
     pub fn new(provider: Provider, model: &str) -> Self {
         Self {
@@ -273,13 +278,13 @@ impl ModelConfig {
         }
     }
 
-    /// `provider/model`, as metrics and reports name it.
+    /// Returns `provider/model`, the name in metrics and reports.
     #[must_use]
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
     }
 
-    /// How answers to one question are made.
+    /// Returns the sampling parameters for one question.
     #[must_use]
     pub fn sampling(&self, asked: Asked) -> Sampling {
         let own = match asked {

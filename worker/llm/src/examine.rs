@@ -1,6 +1,6 @@
-//! A look at a model before a case needs it: whether it answers to a schema, and whether it calls a tool where it may answer
-//! to a schema as well, as each turn of a step asks. Two questions about nothing, of a few dozen tokens; they are not
-//! retried, and belong to no case's cost.
+//! Probes a model before a case needs it: whether the model answers to a schema, and whether it calls a tool where it
+//! may also answer to a schema, as each turn of a step requires. The probe asks two questions of a few dozen tokens.
+//! They are not retried and not charged to a case.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,20 +15,20 @@ use tokio::time::Instant;
 
 use crate::{KeySource, ModelConfig, connect};
 
-/// How long one question may take: a model on one's own machine may have to be loaded first.
+/// Timeout of one question. A local model may have to be loaded first.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// Tokens of an answer, reasoning included.
+/// Maximum number of tokens of an answer, including reasoning.
 const MOST_TOKENS: u32 = 512;
-/// What the prompts of a case come to: a smaller window is full before the evidence is in.
+/// Window that the prompts of a case need. A smaller one is full before the evidence is complete.
 const SMALLEST_WINDOW: u64 = 16_384;
-/// Asks for a call. It is about as long as the other question, so that their prompts differ by the tool.
+/// Prompt that asks for a call. It is about as long as the other question, so that the prompts differ by the tool.
 const CALL_IT: &str = "Call the tool `checkup` with ok = true.";
-/// Fewer tokens tell of no tool.
+/// Minimum number of tokens of a tool in a prompt.
 const LEAST_TOOL_TOKENS: u64 = 16;
-/// Most characters of what it says that are shown.
+/// Maximum number of characters of the model's text that are shown.
 const MOST_CHARS: usize = 80;
 
-/// Looks at a model with this key.
+/// Probes a model with this key.
 pub async fn examine(config: &ModelConfig, key: Option<KeySource>) -> Checkup {
     let mut checkup = Checkup::default();
     checkup.saw(config.full_name());
@@ -68,7 +68,7 @@ pub async fn examine(config: &ModelConfig, key: Option<KeySource>) -> Checkup {
     checkup
 }
 
-/// What the configuration alone says.
+/// Adds the findings that follow from the configuration alone.
 fn known(config: &ModelConfig, checkup: &mut Checkup) {
     if config.price.is_none() {
         checkup.warning(
@@ -80,8 +80,8 @@ fn known(config: &ModelConfig, checkup: &mut Checkup) {
     }
 }
 
-/// Returns the tokens of a prompt that it answered, or `None`; notes whether it answers to a schema. The words ask for another answer than the schema does: one that fits it was
-/// made to fit, and is not that of a model which does as it is told.
+/// Returns the tokens of the prompt if the model answered, and records whether it answers to a schema. The words ask
+/// for another answer than the schema does, so an answer that fits was enforced by the server.
 async fn answers(model: &dyn ChatModel, checkup: &mut Checkup) -> Option<u64> {
     let request = question("Are you there? Answer with one word: yes or no.");
     match model.chat(&request).await {
@@ -89,7 +89,7 @@ async fn answers(model: &dyn ChatModel, checkup: &mut Checkup) -> Option<u64> {
             held(&answer, checkup);
             Some(answer.usage.input_tokens)
         }
-        // It does answer; these words are just not the ones that were asked for.
+        // The model answers, though not with the requested words.
         Err(error)
             if matches!(
                 error.failure,
@@ -106,7 +106,7 @@ async fn answers(model: &dyn ChatModel, checkup: &mut Checkup) -> Option<u64> {
     }
 }
 
-/// Notes whether more than words held an answer to the schema.
+/// Records how an answer was held to the schema: by enforcement, or only by instructions.
 fn held(answer: &ChatAnswer, checkup: &mut Checkup) {
     let fits = |value: &Value| {
         let fields = value.as_object().filter(|fields| fields.len() == 1);
@@ -133,7 +133,7 @@ fn held(answer: &ChatAnswer, checkup: &mut Checkup) {
     );
 }
 
-/// The beginning of its text, in quotes.
+/// Returns the beginning of the text, in quotes.
 fn said(answer: &ChatAnswer) -> String {
     let text = answer.text();
     format!(
@@ -142,8 +142,8 @@ fn said(answer: &ChatAnswer) -> String {
     )
 }
 
-/// Notes whether it takes tools, and calls one when it is told to, in a request like that of a turn: with tools, and with a
-/// schema for the answer that it could give instead. `tokens` are those of the prompt without tools.
+/// Records whether the model accepts tools and calls one when asked to. The request is like that of a turn: with
+/// tools, and with a schema for the alternative answer. `tokens` are those of the prompt without tools.
 async fn calls(model: &dyn ChatModel, tokens: u64, checkup: &mut Checkup) {
     if !model.traits().tools {
         checkup.warning(
@@ -170,13 +170,13 @@ async fn calls(model: &dyn ChatModel, tokens: u64, checkup: &mut Checkup) {
             "every step of a case fails",
             "set tools = false: it is then told of them in words; or use a model that takes them",
         ),
-        // Once is no pattern: it answered before.
+        // One failure shows no pattern, because the model answered before.
         Err(error) => checkup.saw(format!("tools not tried: {}", error.failure)),
     }
 }
 
-/// A model is free to call none; a server that leaves tools out, or cannot have them beside a schema, looks the same. What
-/// the prompt came to tells the first one.
+/// Records that no tool was called. A model may call none; a server that drops tools, or cannot combine them with a
+/// schema, looks the same. The prompt's token count distinguishes them.
 fn calls_none(answer: &ChatAnswer, tokens: u64, checkup: &mut Checkup) {
     let with_tools = answer.usage.input_tokens;
     let is_left_out = tokens > 0 && with_tools > 0 && with_tools < tokens + LEAST_TOOL_TOKENS;
@@ -197,7 +197,7 @@ fn calls_none(answer: &ChatAnswer, tokens: u64, checkup: &mut Checkup) {
     );
 }
 
-/// Why it gave no answer.
+/// Records why the model gave no answer.
 fn refused(error: &ChatError, checkup: &mut Checkup) {
     let why = "cases wait for it, and the playbooks report without it";
     let what = |doing: &str| format!("{doing}: {}", error.what);
@@ -235,7 +235,7 @@ fn refused(error: &ChatError, checkup: &mut Checkup) {
     }
 }
 
-/// The schema of `{"ok": true}`.
+/// Returns the schema of `{"ok": true}`.
 fn ok() -> Arc<Value> {
     Arc::new(json!({
         "type": "object", "properties": { "ok": { "type": "boolean" } },
@@ -243,7 +243,7 @@ fn ok() -> Arc<Value> {
     }))
 }
 
-/// A question that is answered to a schema.
+/// Returns a question with a schema for its answer.
 fn question(text: &str) -> ChatRequest {
     ChatRequest {
         asked: Asked::Turn,

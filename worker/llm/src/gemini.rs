@@ -1,7 +1,7 @@
-//! `generateContent` of Gemini, by API key or on Vertex by access token.
+//! Adapter for `generateContent` of Gemini, by API key or on Vertex by access token.
 //!
-//! Facts: the official SDK (google-genai 3.4: `models.py` for what is sent, `types.py`, `_api_client.py` for addresses and
-//! headers). Answers are streamed, so that a connection that stands still is given up long before its time is over.
+//! Facts: the official SDK (google-genai 3.4: `models.py` for requests, `types.py`, `_api_client.py` for addresses
+//! and headers). Answers are streamed, so that a stalled connection is given up long before the timeout.
 
 mod failure;
 mod request;
@@ -19,7 +19,7 @@ use crate::schema::{Fitting, GEMINI, Ways};
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://generativelanguage.googleapis.com";
-/// Begins the ids of calls to which the provider gave none; such an id is not sent back.
+/// Prefix of call ids that the provider did not set. Such an id is not sent back.
 const OWN_ID: &str = "nightshift_";
 
 /// A model behind `generateContent`.
@@ -80,13 +80,13 @@ impl ChatModel for Gemini {
     }
 }
 
-/// Calls in the conversation: ids that are made must differ from theirs.
+/// Returns the number of calls in the conversation, so that new ids differ from theirs.
 fn calls_so_far(request: &ChatRequest) -> usize {
     let parts = request.messages.iter().flat_map(|message| &message.parts);
     parts.filter(|part| matches!(part, Part::Call(_))).count()
 }
 
-/// Where content is asked for. An address with a path (Vertex) holds its version already.
+/// Returns the URL for content. An address with a path (Vertex) already has its version.
 fn url(config: &ModelConfig, quirks: &Quirks) -> Result<Url, ModelError> {
     let version = quirks.api_version.as_deref().unwrap_or("v1beta");
     let method = if quirks.stream {

@@ -1,7 +1,7 @@
-//! The one way to a provider over HTTP: a POST of JSON, bounded in time and size.
+//! HTTP transport to a provider: a POST of JSON, bounded in time and size.
 //!
-//! Redirects are not followed, for they would carry a prompt to where nobody sent it; nothing is tried twice, for that is
-//! the retry decorator's work. Every error is made by [`Errors`], which lets no key through.
+//! Redirects are not followed, because they would carry a prompt to another address. Nothing is retried here; that is
+//! the retry decorator's work. Every error is made by [`Errors`], which removes keys.
 
 mod client;
 mod errors;
@@ -30,16 +30,16 @@ pub(crate) use events::{Events, is_broken_off};
 pub(crate) use reply::Reply;
 pub(crate) use wait::{PREFIXES, retry_after, seconds, text};
 
-/// Bytes of an answer that are read; a longer one is none. Of one that comes in events: of each, and of what they tell.
+/// Maximum size of an answer. For a stream it bounds each event and the content of all events.
 pub(crate) const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes of all events of an answer: what stands around each token is a hundred times as long.
+/// Maximum size of all events of an answer. The frame around each token is a hundred times as long as the token.
 const MAX_EVENTS_BYTES: usize = 64 * 1024 * 1024;
-/// Room for a request of usual length: what grows is copied again and again.
+/// Initial buffer size of a request, so that usual requests need no reallocation.
 const USUAL_BODY_BYTES: usize = 24 * 1024;
-/// What one request may take where the configuration does not say.
+/// Default timeout of one request.
 const REQUEST_SECS: u64 = 300;
 
-/// The way to one model.
+/// The transport to one model.
 pub(crate) struct Wire {
     traits: ChatTraits,
     client: reqwest::Client,
@@ -50,9 +50,11 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
+    /// Creates the transport.
+    ///
     /// # Errors
     ///
-    /// When the configuration's CA file or headers are not usable.
+    /// Returns an error when the configuration's CA file or headers are not usable.
     pub(crate) fn new(
         config: &ModelConfig,
         key: Option<KeySource>,
@@ -78,13 +80,13 @@ impl Wire {
         })
     }
 
-    /// The same way with one more header on it.
+    /// Adds one more header.
     pub(crate) fn with_header(mut self, name: &'static str, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }
 
-    /// Sends one request, and waits for the head of its answer.
+    /// Sends one request and waits for the head of its answer.
     pub(crate) async fn post<T: Serialize + Sync>(
         &self,
         request: &ChatRequest,
@@ -109,7 +111,7 @@ impl Wire {
             .client
             .post(url.clone())
             .headers(headers)
-            // What is wrapped can be sent once only: otherwise a copy is held, for a redirect, until the model answers.
+            // A wrapped body can be sent once only. Otherwise a copy is held for a redirect until the model answers.
             .body(Body::wrap(Full::<Bytes>::from(written)))
             .send();
         match timeout_at(until, sent).await {
@@ -141,12 +143,12 @@ impl Wire {
     }
 }
 
-/// What one request may take.
+/// Returns the timeout of one request.
 pub(crate) fn request_limit(config: &ModelConfig) -> Duration {
     Duration::from_secs(config.request_secs.unwrap_or(REQUEST_SECS))
 }
 
-/// The key as it is now.
+/// Reads the current key.
 pub(crate) fn current_key(
     source: Option<&KeySource>,
     model: &str,

@@ -1,18 +1,19 @@
-//! Ids of calls as Claude takes them: of plain letters, and each of them once in a conversation.
+//! Call ids that Claude accepts: plain characters, and unique in a conversation.
 //!
-//! Its own are so. Those that another model of a chain gave may be `functions.look_up:0`, and where a server gave none they
-//! were made up and are the same in each turn; such a conversation is refused as a whole (Anthropic, "Tool use").
+//! Claude's own ids are such. Ids of another model of a chain may be `functions.look_up:0`, and ids made up for
+//! servers without any repeat in each turn. A conversation with such ids is refused as a whole (Anthropic, "Tool
+//! use").
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::chat::{ChatMessage, Part};
 
-/// Letters that an id may have at the most, at Anthropic and in Converse.
+/// Maximum length of an id, at Anthropic and in Converse.
 const MAX_LETTERS: usize = 64;
 
-/// The same conversation with other ids where one would not be taken. What comes later changes no earlier id, so that the
-/// beginnings of requests stay the same.
+/// Returns the conversation with replacements for refused ids. Later messages do not change earlier ids, so that
+/// requests keep their prefix.
 pub(crate) fn fitting(messages: Cow<'_, [ChatMessage]>) -> Cow<'_, [ChatMessage]> {
     let mut used = BTreeSet::new();
     let mut calls = messages.iter().flat_map(|message| &message.parts);
@@ -38,7 +39,7 @@ pub(crate) fn fitting(messages: Cow<'_, [ChatMessage]>) -> Cow<'_, [ChatMessage]
 #[derive(Default)]
 struct Ids {
     used: BTreeSet<String>,
-    /// Of calls that have no result yet: as they were, and as they are.
+    /// Original and new ids of calls that have no result yet.
     open: Vec<(String, String)>,
 }
 
@@ -71,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// Turns, each of calls with these ids and of their results, in the same order or the other way round.
+    /// Returns turns of calls with these ids and of their results, in the same or in reverse order.
     fn told(turns: &[&[&str]]) -> Vec<ChatMessage> {
         let call = |id: &&str| {
             Part::Call(CallPart {
@@ -116,7 +117,7 @@ mod tests {
                 vec![vec!["call_0", "call_1"], vec!["call_0"], vec!["call_0"]],
                 vec![vec!["call_0", "call_1"], vec!["call_2"], vec!["call_3"]],
             ),
-            // What was made up may be taken later.
+            // A made-up id may occur later as an original one.
             (
                 vec![vec!["", &long], vec!["call_1", "call_0"]],
                 vec![vec!["call_0", "call_1"], vec!["call_2", "call_3"]],

@@ -1,7 +1,7 @@
-//! Keys of providers: where a configuration says they are, and how an adapter asks for one.
+//! Keys of providers: their place in a configuration, and the source that adapters ask.
 //!
-//! A configuration holds a reference or the key itself, and neither its `Debug` nor any error shows the latter. Reading
-//! the environment and files is the program's work: it hands in a [`KeySource`], which is asked at each request.
+//! A configuration holds a reference or the key itself. Neither its `Debug` nor any error shows the key. The program
+//! reads the environment and files: it passes in a [`KeySource`], which is called at each request.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-/// Gives the key as it is now, or says in a sentence why there is none; the sentence never holds a key.
+/// Returns the current key, or a sentence that says why there is none. The sentence never contains a key.
 pub type KeySource = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
 /// `env:NAME`, `file:PATH`, or the key itself.
@@ -20,19 +20,19 @@ pub type KeySource = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>
 #[serde(transparent)]
 pub struct KeyRef(SecretString);
 
-/// Where a key is.
+/// Place of a key.
 #[derive(Debug, Clone)]
 pub enum KeyPlace<'a> {
-    /// In this environment variable.
+    /// This environment variable.
     Env(&'a str),
-    /// In this file; white space around it does not count.
+    /// This file. White space around the key is ignored.
     File(&'a Path),
-    /// In the configuration.
+    /// The configuration itself.
     Value(SecretString),
 }
 
 impl KeyRef {
-    /// Where the key is.
+    /// Returns the place of the key.
     #[must_use]
     pub fn place(&self) -> KeyPlace<'_> {
         let text = self.0.expose_secret();

@@ -1,11 +1,11 @@
 //! Language models behind the port [`ChatModel`](chat::ChatModel).
 //!
-//! An adapter per provider speaks its protocol and nothing else: it does not retry, wait, count money or choose. What a
-//! single model of a provider takes and refuses is data (`quirks.toml`), which the configuration may override. Keys come
-//! from a [`KeySource`] at each request, so that a changed one counts, and are shown nowhere.
+//! An adapter per provider implements its protocol and nothing else: it does not retry, wait, count money or choose.
+//! The capabilities of single models are data (`quirks.toml`), which the configuration may override. Keys come from a
+//! [`KeySource`] at each request, so that a changed key is used at once, and are never shown.
 //!
-//! All else is a layer around an adapter that does one thing and is a `ChatModel` again; [`Models`] puts them together,
-//! and says in which order and why.
+//! Everything else is a layer around an adapter, which does one thing and is a `ChatModel` itself. [`Models`]
+//! assembles them and documents their order.
 
 mod answer;
 mod anthropic;

@@ -1,7 +1,7 @@
-//! Counts every request that reaches a model: how it ended, how long it took, what it used and cost.
+//! Counts every request that reaches a model: outcome, duration, usage and cost.
 //!
-//! Next to the adapter, so that each try of a retry is counted and time in queues is not. The names of metrics stand in
-//! the program; here is only the engine's port.
+//! The layer is next to the adapter, so that each attempt of a retry is counted and queueing is not. The names of
+//! metrics are in the program; only the engine's port is used here.
 
 mod conversation;
 mod refusal;
@@ -19,7 +19,7 @@ use tracing::{Instrument as _, Span};
 
 use self::refusal::Refusal;
 
-/// How a request can end: an answer, dropped by us, or a failure that a provider's reply can be.
+/// Outcomes of a request: an answer, a drop by us, or a failure that a provider's response can be.
 pub const OUTCOMES: [&str; 14] = [
     OK,
     CANCELLED,
@@ -96,7 +96,7 @@ impl ChatModel for Metered {
     }
 }
 
-/// A request under way, counted when it is over: also when it is dropped before its end.
+/// A request in progress, which is counted at its end, even when it is dropped.
 struct Count<'a> {
     metered: &'a Metered,
     span: Span,
@@ -130,7 +130,7 @@ impl Drop for Count<'_> {
     }
 }
 
-/// The same tokens in kinds that do not overlap.
+/// Splits the tokens into kinds that do not overlap.
 fn tokens(usage: Usage) -> ModelTokens {
     ModelTokens {
         input: usage

@@ -1,17 +1,17 @@
-//! The models of a configuration, each with all that stands around its adapter, and chains of them.
+//! The models of a configuration, each with the layers around its adapter, and chains of them.
 //!
-//! From outside in, this is the one place where the order is decided:
+//! The order of the layers is decided here, from outside in:
 //!
-//! | layer | why there |
+//! | layer | reason for its position |
 //! |---|---|
-//! | chain | another model answers what one cannot, after that one's retries |
-//! | retry | each try takes its turn anew |
-//! | rate | waits for a turn; holds no place meanwhile |
-//! | concurrency | waits for a place; what has one is sent at once |
-//! | circuit | after all waiting, so that nobody who waited reaches a model that went down |
-//! | metering | counts what reaches the model, each try |
-//! | price | its cost is counted with it |
-//! | untold | what a server does not say of an answer is priced as it is estimated |
+//! | chain | another model answers after the retries of the first |
+//! | retry | each attempt waits for its own turn |
+//! | rate | waits for a turn without holding a place |
+//! | concurrency | waits for a place; a request with a place is sent at once |
+//! | circuit | after all waiting, so that no queued request reaches a model that went down |
+//! | metering | counts each attempt that reaches the model |
+//! | price | its cost is counted by metering |
+//! | untold | missing usage is estimated before it is priced |
 //! | adapter | protocol |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ use crate::retry::Retry;
 use crate::untold::Untold;
 use crate::{KeyPlace, KeySource, ModelConfig, ModelError, connect};
 
-/// The models of a configuration, by name. A clone asks the same ones.
+/// The models of a configuration, by name. Clones share them.
 #[derive(Clone)]
 pub struct Models {
     models: BTreeMap<String, Model>,
@@ -44,13 +44,13 @@ struct Model {
     bounds: Bounds,
 }
 
-/// What holds requests to a model back. It stays while the model is configured as it was: what an earlier configuration
-/// still asks counts, too, and a model that is down stays so.
+/// Limits and circuit of a model. They persist across reloads while the model's configuration is unchanged: requests
+/// of an earlier configuration count, and a model that is down stays down.
 #[derive(Clone)]
 struct Bounds {
     breaker: Breaker,
     turns: Arc<Turns>,
-    /// Without it, cases at work and steps side by side bound the requests.
+    /// Without it, only the parallel cases and steps bound the requests.
     places: Option<Arc<Places>>,
 }
 
@@ -68,12 +68,13 @@ impl Bounds {
 }
 
 impl Models {
-    /// Connects all models of a configuration. `keys` makes the source of a key from where the configuration says it is.
-    /// Those of the configuration `before`, if they are the same there, share its limits and circuits.
+    /// Connects all models of a configuration. `keys` makes the source of a key from its place. Models that are
+    /// unchanged since the configuration `before` share its limits and circuits.
     ///
     /// # Errors
     ///
-    /// When one cannot be connected as configured, its key has no source, or two have the same name.
+    /// Returns an error when a model cannot be connected as configured, a key has no source, or two models have the
+    /// same name.
     pub fn build(
         configs: &[ModelConfig],
         keys: &dyn Fn(KeyPlace<'_>) -> Result<KeySource, String>,
@@ -89,7 +90,7 @@ impl Models {
         })
     }
 
-    /// Puts all layers around what `connect` gives.
+    /// Puts all layers around the adapter that `connect` returns.
     fn assemble(
         configs: &[ModelConfig],
         meter: &Arc<dyn Meter>,
@@ -120,11 +121,11 @@ impl Models {
         })
     }
 
-    /// The models of these names as one, asked in this order.
+    /// Returns the models with these names as one model, asked in this order.
     ///
     /// # Errors
     ///
-    /// When there is no name, or one is of no model.
+    /// Returns an error when there is no name, or a name is unknown.
     pub fn chain(&self, names: &[&str]) -> Result<Arc<dyn ChatModel>, ModelError> {
         let mut chats = Vec::new();
         for name in names {
@@ -140,12 +141,12 @@ impl Models {
         })
     }
 
-    /// What one question to these models may cost, to be charged before it is asked: the dearest of them, nothing cached,
-    /// and an answer of usual length.
+    /// Returns the cost to reserve for one question to these models: the most expensive of them, without cache, and
+    /// an answer of usual length.
     ///
     /// # Errors
     ///
-    /// When a name is of no model.
+    /// Returns an error when a name is unknown.
     pub fn reserve(
         &self,
         names: &[&str],
@@ -173,14 +174,14 @@ impl Models {
         Ok(cost)
     }
 
-    /// The circuits of all.
+    /// Returns the circuits of all models.
     #[must_use]
     pub fn circuits(&self) -> &Circuits {
         &self.circuits
     }
 
-    /// Whether the circuit of each is open, by `provider/model`; of several that are the same there, whether any is. Of one
-    /// that is not among those that are `asked` it is not: nobody would find out that it is back.
+    /// Returns whether each circuit is open, by `provider/model`. Several models with the same name count as open
+    /// when any is. A model that is not in `asked` counts as closed, because no request would detect its recovery.
     #[must_use]
     pub fn open_circuits(&self, asked: &BTreeSet<String>) -> BTreeMap<&str, bool> {
         let mut open = BTreeMap::new();
@@ -191,12 +192,12 @@ impl Models {
         open
     }
 
-    /// The names of all, sorted.
+    /// Returns the names of all models, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.models.keys().map(String::as_str)
     }
 
-    /// What bounds a model that is configured like this.
+    /// Returns the limits and circuit of a model with the same configuration.
     fn bounds_of(&self, config: &ModelConfig) -> Option<Bounds> {
         let same = self.models.get(&config.name);
         let same = same.filter(|model| model.config == *config)?;
@@ -210,7 +211,7 @@ impl Models {
         })
     }
 
-    /// The name that is probably meant, or those there are.
+    /// Returns the most similar name, or all known names.
     fn hint(&self, name: &str) -> String {
         let nearest = self
             .names()
@@ -225,7 +226,7 @@ impl Models {
     }
 }
 
-/// One model with all its layers; the table above says why in this order.
+/// Returns one model with all its layers. The table above gives their order.
 fn layers(
     adapter: Arc<dyn ChatModel>,
     config: &ModelConfig,

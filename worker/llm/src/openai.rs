@@ -1,7 +1,7 @@
-//! Chat completions of OpenAI, and of everything that speaks like it: Azure, vLLM, Ollama, llama.cpp, LiteLLM, DeepSeek.
+//! Adapter for chat completions of OpenAI and compatible servers: Azure, vLLM, Ollama, llama.cpp, LiteLLM, DeepSeek.
 //!
 //! Facts: the types of the official SDK (openai 3.52, `types/chat`, `lib/azure.py`). Answers are streamed, so that a
-//! server that died is noticed between two events and not at the end of the request's time.
+//! dead server is noticed between two events and not at the timeout.
 
 mod failure;
 mod request;
@@ -49,7 +49,7 @@ impl OpenAi {
         })
     }
 
-    /// Warns once where no tool was called though one had to be: what a step says then was perhaps never looked for.
+    /// Warns once when no tool was called although one was required: the step's result may not rest on a look-up.
     fn check_called(&self, answer: &ChatAnswer) {
         let is_called = answer.structured.is_some() || answer.calls().next().is_some();
         if !is_called && !self.has_warned.swap(true, Ordering::Relaxed) {
@@ -80,14 +80,14 @@ impl OpenAi {
     }
 }
 
-/// Tells LiteLLM's proxy how often it retries by itself (its page on request headers).
+/// Header that sets the number of retries by LiteLLM's proxy (its page on request headers).
 const RETRIES_HEADER: &str = "x-litellm-num-retries";
-/// How often it did (its page on response headers).
+/// Header with the number of retries that it made (its page on response headers).
 const RETRIED_HEADER: &str = "x-litellm-attempted-retries";
-/// More retries of one request are not believed.
+/// Maximum number of retries that is believed.
 const MOST_RETRIES: u64 = 100;
 
-/// Builds the way to the model. A gateway on it asks once: retries are this crate's own.
+/// Creates the transport to the model. A gateway is told not to retry, because this crate does.
 fn wire(config: &ModelConfig, key: Option<KeySource>, quirks: &Quirks) -> Result<Wire, ModelError> {
     let wire = Wire::new(config, key, quirks)?;
     Ok(match quirks.may_be_litellm {
@@ -96,7 +96,7 @@ fn wire(config: &ModelConfig, key: Option<KeySource>, quirks: &Quirks) -> Result
     })
 }
 
-/// Returns how often a gateway asked again before this answer. Each was a request.
+/// Returns the number of retries that a gateway made before this answer. Each was a request.
 fn retries_of_gateway(headers: &HeaderMap) -> u64 {
     let retried = text(headers, "", RETRIED_HEADER).and_then(|text| text.parse().ok());
     retried.unwrap_or(0).min(MOST_RETRIES)
@@ -116,7 +116,8 @@ impl ChatModel for OpenAi {
     }
 }
 
-/// Where completions are asked for. Azure with a dated version names the deployment in the path (SDK, `lib/azure.py`).
+/// Returns the URL for completions. Azure with a dated version names the deployment in the path (SDK,
+/// `lib/azure.py`).
 fn url(config: &ModelConfig) -> Result<Url, ModelError> {
     let base = config
         .base_url

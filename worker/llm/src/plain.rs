@@ -1,13 +1,13 @@
-//! A conversation told without tools, for models that take none.
+//! Rewrites a conversation without tools, for models that accept none.
 //!
-//! A chain may fall from a model with tools to one without in the middle of a step; what was called and what came of it
-//! is then told in words, so that nothing is lost and no provider is sent blocks that it refuses.
+//! A chain may fall from a model with tools to one without in the middle of a step. Calls and results then become
+//! text, so that nothing is lost and no provider gets parts that it refuses.
 
 use std::borrow::Cow;
 
 use crate::chat::{Arguments, ChatMessage, ChatRequest, Part};
 
-/// The messages as a model gets them that takes tools or does not.
+/// Returns the messages for a model with or without tools.
 pub(crate) fn messages(request: &ChatRequest, tools: bool) -> Cow<'_, [ChatMessage]> {
     if tools && !request.tools.is_empty() {
         return Cow::Borrowed(&request.messages);
@@ -49,7 +49,7 @@ fn told(message: &ChatMessage) -> ChatMessage {
     }
 }
 
-/// The text of a result where the protocol has no place to say that it is an error.
+/// Returns the text of a result, marked as an error where the protocol has no field for that.
 pub(crate) fn result_text(text: &str, is_error: bool) -> Cow<'_, str> {
     if is_error && !text.starts_with("ERROR") {
         Cow::Owned(format!("ERROR: {text}"))
@@ -58,7 +58,7 @@ pub(crate) fn result_text(text: &str, is_error: bool) -> Cow<'_, str> {
     }
 }
 
-/// All text of a message, its parts as paragraphs.
+/// Returns all text of a message, with its parts as paragraphs.
 pub(crate) fn text(message: &ChatMessage) -> Cow<'_, str> {
     let mut texts = message.parts.iter().filter_map(|part| match part {
         Part::Text { text, .. } if !text.is_empty() => Some(text.as_str()),

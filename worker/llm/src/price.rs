@@ -1,7 +1,7 @@
-//! What a request cost: tokens by the prices of the configuration.
+//! Cost of a request: tokens by the prices of the configuration.
 //!
-//! Every try has its price, also one that failed after tokens were used. Without a price the cost stays 0, and only the
-//! caps of tokens and calls count.
+//! Every attempt is charged, also one that failed after tokens were used. Without a price the cost stays 0, and only
+//! the limits of tokens and calls apply.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::Price;
 const MILLION: f64 = 1_000_000.0;
 
 impl Price {
-    /// The cost of some tokens, in US dollars.
+    /// Returns the cost of some tokens, in US dollars.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,
@@ -31,7 +31,7 @@ impl Price {
         per_million / MILLION
     }
 
-    /// A price of which no more is known than the most that a token costs.
+    /// Creates a price from the highest price of a token.
     pub(crate) const fn at_most(dearest: TokenPrice) -> Self {
         Self {
             input: dearest.input,
@@ -41,7 +41,7 @@ impl Price {
         }
     }
 
-    /// The most that a token costs.
+    /// Returns the highest price of a token.
     #[must_use]
     pub fn dearest(&self) -> TokenPrice {
         TokenPrice {
@@ -51,14 +51,14 @@ impl Price {
     }
 }
 
-/// A model whose answers say what they cost.
+/// A model whose answers have a cost.
 pub struct Priced {
     inner: Arc<dyn ChatModel>,
     price: Price,
 }
 
 impl Priced {
-    /// Charges what `inner` uses.
+    /// Adds prices to the usage of `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn ChatModel>, price: Price) -> Self {
         Self { inner, price }
@@ -116,7 +116,8 @@ mod tests {
             ..PRICE
         };
         assert!(close(written.usd(usage), 0.9 + 1.8 + 0.375 + 1.5));
-        // More cached than sent: a provider that counts otherwise is not to make money of it.
+        // More cached tokens than prompt tokens: a provider that counts otherwise must not reduce the cost below
+        // zero.
         let odd = Usage {
             input_tokens: 10,
             cached_tokens: 20,

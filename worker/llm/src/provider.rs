@@ -1,6 +1,6 @@
-//! From a configured model to its adapter.
+//! Creates the adapter of a configured model.
 //!
-//! Nothing here touches the network: a model that cannot be reached shows when it is asked, as every other outage does.
+//! The network is not used here. An unreachable model fails when it is asked, as in every other outage.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,61 +12,61 @@ use crate::gemini::Gemini;
 use crate::openai::OpenAi;
 use crate::{KeySource, ModelConfig, Provider};
 
-/// A model that cannot be connected as configured.
+/// Error of connecting a model as configured.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// A value that does not fit its key.
+    /// A value does not fit its key.
     #[error("[[model]] {name:?}: `{key}`: {problem}")]
     BadValue {
         /// The model's name in the configuration.
         name: String,
-        /// The key.
+        /// The configuration key.
         key: &'static str,
-        /// What is wrong and what would fit.
+        /// The problem and a valid value.
         problem: String,
     },
-    /// The file of private roots.
+    /// The file of private roots cannot be read.
     #[error("[[model]] {name:?}: `ca_file`: cannot read {}", path.display())]
     CaFile {
         /// The model's name in the configuration.
         name: String,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },
-    /// The HTTP client.
+    /// The HTTP client cannot be built.
     #[error(
         "[[model]] {name:?}: cannot build its HTTP client; are the CA certificates of this system installed?"
     )]
     Client {
         /// The model's name in the configuration.
         name: String,
-        /// Why.
+        /// Cause.
         #[source]
         source: reqwest::Error,
     },
-    /// A name that no model has.
+    /// No model has this name.
     #[error("no [[model]] is called {name:?}: {hint}")]
     Unknown {
         /// The name.
         name: String,
-        /// The one that is probably meant, or those there are.
+        /// The most similar name, or the known names.
         hint: String,
     },
-    /// A chain of nobody.
+    /// A chain without models.
     #[error("no model is named: name at least one [[model]]")]
     NoModel,
 }
 
-/// The adapter of one configured model. Protocol only: it neither retries nor waits, and has no limits but its own.
+/// Creates the adapter of one configured model. The adapter neither retries nor waits, and has no limits but its own.
 ///
-/// `key` is asked at each request; without one none is sent, and Bedrock uses the AWS chain.
+/// `key` is called at each request. Without it no key is sent, and Bedrock uses the AWS chain.
 ///
 /// # Errors
 ///
-/// When the configuration does not hold ([`ModelConfig::check`]), or its CA file cannot be read.
+/// Returns an error when the configuration is invalid ([`ModelConfig::check`]), or its CA file cannot be read.
 pub fn connect(
     config: &ModelConfig,
     key: Option<KeySource>,

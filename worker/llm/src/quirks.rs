@@ -1,7 +1,7 @@
-//! What a model takes and refuses, as data.
+//! Capabilities and restrictions of models, as data.
 //!
-//! The table is `quirks.toml`; adapters ask for a trait of a model and never for its name. A new model whose traits are
-//! those of its family needs no row, and what a row says wrongly the configuration mends.
+//! The table is `quirks.toml`. Adapters ask for a trait of a model and never for its name. A new model with the
+//! traits of its family needs no row, and the configuration can correct a wrong row.
 
 mod server;
 
@@ -41,7 +41,7 @@ struct Row {
     says: Says,
 }
 
-/// Compiled where it is asked for, which is once for each model: kept compiled, all take a megabyte.
+/// A pattern that is compiled on use, which is once per model. All compiled patterns would take a megabyte.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 struct Pattern(Glob);
@@ -86,7 +86,7 @@ struct Says {
     max_output_tokens: Option<u32>,
 }
 
-/// The key that bounds an answer's tokens.
+/// The request field that limits an answer's tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TokenField {
@@ -94,7 +94,7 @@ pub(crate) enum TokenField {
     MaxCompletionTokens,
 }
 
-/// Who speaks the system prompt.
+/// The role of the system prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SystemRole {
@@ -102,13 +102,13 @@ pub(crate) enum SystemRole {
     Developer,
 }
 
-/// How a model is told how much to reason.
+/// How a model's reasoning is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reasoning {
-    /// Not at all.
+    /// The model does not reason.
     None,
-    /// By a word.
+    /// By an effort word.
     Effort,
     /// By a number of tokens.
     Budget,
@@ -116,69 +116,69 @@ pub(crate) enum Reasoning {
     Level,
 }
 
-/// What the word `none` comes to where a word says how much a Claude thinks.
+/// Meaning of the effort `none` for a Claude whose thinking has an effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Least {
-    /// Its thinking is switched off.
+    /// Thinking is switched off.
     Disabled,
-    /// It thinks between tools alone.
+    /// The model thinks only between tools.
     BetweenTools,
-    /// It always thinks: with the least effort.
+    /// The model always thinks, with the least effort.
     Effort,
 }
 
-/// What one model takes and refuses.
+/// Capabilities and restrictions of one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Quirks {
     /// Version of the provider's API.
     pub(crate) api_version: Option<String>,
     /// Header of the key; `authorization` carries it as a bearer token.
     pub(crate) key_header: String,
-    /// The key that bounds an answer's tokens.
+    /// The request field that limits an answer's tokens.
     pub(crate) token_field: TokenField,
-    /// Who speaks the system prompt.
+    /// The role of the system prompt.
     pub(crate) system_role: SystemRole,
-    /// Whether it takes `temperature` and `top_p`.
+    /// Whether the model accepts `temperature` and `top_p`.
     pub(crate) sampling: bool,
-    /// How it is told how much to reason.
+    /// How reasoning is configured.
     pub(crate) reasoning: Reasoning,
-    /// The least that it thinks.
+    /// The meaning of the effort `none`.
     pub(crate) least_reasoning: Least,
-    /// Whether its reasoning goes back to it.
+    /// Whether reasoning goes back to the model.
     pub(crate) reasoning_back: bool,
-    /// Whether it reasons where a request has tools; one that does not must be told to reason not at all.
+    /// Whether the model reasons where a request has tools. Otherwise reasoning must be switched off explicitly.
     pub(crate) reasoning_with_tools: bool,
-    /// How an answer to a schema is asked for.
+    /// How an answer to a schema is requested.
     pub(crate) schema: SchemaMode,
-    /// The strongest way to ask for an answer to a schema while it may call tools.
+    /// The strongest schema mode while the model may call tools.
     pub(crate) schema_with_tools: SchemaMode,
-    /// Whether it takes tools.
+    /// Whether the model accepts tools.
     pub(crate) tools: bool,
     /// Whether a request can name the tool that must be called.
     pub(crate) names_tool: bool,
-    /// Whether arguments are held to a tool's schema when asked for.
+    /// Whether the server can enforce a tool's schema for arguments.
     pub(crate) strict_tools: bool,
-    /// Whether its server turns schemas into a grammar, which holds only some keywords.
+    /// Whether the server converts schemas to a grammar, which supports only some keywords.
     pub(crate) grammar: bool,
     /// Whether answers are streamed.
     pub(crate) stream: bool,
-    /// Whether a connection can be used again after an answer.
+    /// Whether a connection can be reused after an answer.
     pub(crate) keep_alive: bool,
-    /// Whether it may stand behind LiteLLM's proxy.
+    /// Whether the model may be behind LiteLLM's proxy.
     pub(crate) may_be_litellm: bool,
-    /// Whether it takes marks of what to keep.
+    /// Whether the provider accepts cache marks.
     pub(crate) cache_marks: bool,
     /// Whether every call of the current turn must carry a signature.
     pub(crate) signatures: bool,
-    /// Tokens that prompt and answer may hold together.
+    /// Maximum number of tokens of prompt and answer together.
     pub(crate) window_tokens: u64,
-    /// Tokens that an answer may have at the most.
+    /// Maximum number of tokens of an answer.
     pub(crate) max_output_tokens: u32,
 }
 
 impl Quirks {
-    /// Those of a configured model; what the configuration says wins.
+    /// Returns the quirks of a configured model. The configuration has precedence.
     pub(crate) fn of(config: &ModelConfig) -> Self {
         let url = config
             .base_url
@@ -204,7 +204,7 @@ impl Quirks {
         quirks
     }
 
-    /// What the model can do, as the analyst asks.
+    /// Returns the model's capabilities for the analyst.
     pub(crate) fn traits(&self, config: &ModelConfig) -> ChatTraits {
         ChatTraits {
             name: config.full_name(),
@@ -219,8 +219,8 @@ impl Quirks {
         }
     }
 
-    /// Tokens that a request has for reasoning beside those of its answer: what the word comes to. A model that may not say
-    /// as much in all keeps half of that for the answer.
+    /// Returns the tokens for reasoning that the effort word means, in addition to those of the answer. Where the
+    /// model's limit is too small for both, at most half of it is kept for the answer.
     pub(crate) fn room(&self, word: Option<&str>, answer: u32) -> u32 {
         let wanted = word.and_then(budget).unwrap_or_default();
         let kept = answer.min(self.max_output_tokens / 2);
@@ -230,13 +230,13 @@ impl Quirks {
         }
     }
 
-    /// The most tokens of a request: those of its answer, and the room for reasoning.
+    /// Returns the maximum number of tokens of a request: those of its answer and of reasoning.
     pub(crate) fn most(&self, word: Option<&str>, answer: u32) -> u32 {
         let most = answer.saturating_add(self.room(word, answer));
         most.min(self.max_output_tokens)
     }
 
-    /// The most that any question's reasoning may take.
+    /// Returns the maximum number of reasoning tokens of any question.
     fn most_reasoning(&self, config: &ModelConfig) -> u32 {
         let of = |asked: &Asked| {
             let sampling = config.sampling(*asked);
@@ -246,7 +246,8 @@ impl Quirks {
         Asked::ALL.iter().map(of).max().unwrap_or_default()
     }
 
-    /// Whether all requests of a case carry its tools: also those that may call none, ask for JSON to a schema, or reason.
+    /// Returns whether all requests of a case carry its tools, including those that may call none, ask for JSON to a
+    /// schema, or reason.
     fn always_sends_tools(&self, config: &ModelConfig) -> bool {
         let reasons = |asked: &Asked| {
             let word = config.sampling(*asked).reasoning_effort;
@@ -258,7 +259,7 @@ impl Quirks {
         self.tools && !reasons_instead && !self.leaves_tools_out(self.schema)
     }
 
-    /// Whether a request that asks for a schema in this way, and may call no tool, goes out without tools.
+    /// Returns whether a request with this schema mode that may call no tool is sent without tools.
     pub(crate) fn leaves_tools_out(&self, mode: SchemaMode) -> bool {
         match mode {
             SchemaMode::Strict => self.schema_with_tools != SchemaMode::Strict,
@@ -267,12 +268,12 @@ impl Quirks {
         }
     }
 
-    /// Whether the model may call a tool in its answer to this request.
+    /// Returns whether the model may call a tool in its answer to this request.
     pub(crate) fn may_call(&self, request: &ChatRequest) -> bool {
         self.tools && request.may_call && !request.tools.is_empty()
     }
 
-    /// The effort of a Claude in its own words, of which it has fewer than others (SDK, `output_config_param.py`).
+    /// Returns the effort of a Claude, which has fewer effort words than others (SDK, `output_config_param.py`).
     pub(crate) fn claude_effort(&self, sampling: &Sampling) -> Option<String> {
         let word = sampling.reasoning_effort.as_deref();
         let word = word.filter(|_| self.reasoning == Reasoning::Effort)?;
@@ -283,7 +284,7 @@ impl Quirks {
         }
     }
 
-    /// The least: what a model has of which the table says nothing.
+    /// Returns the quirks of a model without a row.
     fn plain() -> Self {
         Self {
             api_version: None,
@@ -347,7 +348,7 @@ impl Quirks {
     }
 }
 
-/// Tokens of reasoning: a number, or what a word comes to.
+/// Returns the tokens of reasoning: a number, or the value of an effort word.
 pub(crate) fn budget(word: &str) -> Option<u32> {
     match word {
         "none" => Some(0),

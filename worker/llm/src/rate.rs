@@ -1,10 +1,9 @@
-//! Keeps to a model's limits of requests and tokens per minute, by `governor` (GCRA), and leaves the model alone for as
-//! long as it told anybody; what it told for longer than one stands in line opens its circuit.
+//! Enforces a model's limits of requests and tokens per minute with `governor` (GCRA), and respects the waits that
+//! its provider sets. A wait that is longer than requests queue opens the circuit.
 //!
-//! A fifth of the rate is kept for urgent requests. Turns are given in the order of asking, in two lanes: urgent and
-//! ordinary. Nobody waits past the own deadline, nor for a model whose circuit is open. The limits are of this process, over
-//! all configurations that it follows one after the other: several processes that share a key share its limits by
-//! configuration.
+//! A fifth of the rate is reserved for urgent requests. Turns are given in the order of asking, in two lanes: urgent
+//! and ordinary. A request never waits past its deadline, nor for a model whose circuit is open. The limits apply to
+//! this process across reloads. Several processes that share a key must divide its limits by configuration.
 
 mod bucket;
 mod estimate;
@@ -19,10 +18,10 @@ use crate::circuit::{Breaker, IN_LINE, not_asked};
 use bucket::Bucket;
 pub(crate) use estimate::{estimate, json, length, output_tokens, tokens_in, tokens_of};
 
-/// Requests are spread: of a minute's worth no more than a sixth at once, as providers enforce the limit over seconds, too.
+/// Requests at once: a sixth of a minute's limit, because providers enforce the limit over seconds, too.
 const REQUESTS_AT_ONCE: u32 = 6;
 
-/// What a model may be asked in a minute; none: as much as one likes.
+/// Limits of a model per minute; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Limits {
     /// Requests.
@@ -31,30 +30,30 @@ pub(crate) struct Limits {
     pub(crate) tokens_per_minute: Option<u32>,
 }
 
-/// A model that is asked no faster than its limits.
+/// A model with rate limits.
 pub(crate) struct Rate {
     inner: Arc<dyn ChatModel>,
     breaker: Breaker,
     turns: Arc<Turns>,
 }
 
-/// Turns to ask a model, of all who ask it.
+/// Turns to ask a model, which all its users share.
 pub(crate) struct Turns {
     requests: Option<Bucket>,
     tokens: Option<Bucket>,
-    /// Tokens used beyond the estimates so far, or less than zero: a credit. The next request bears them.
+    /// Tokens used beyond the estimates so far; a negative value is a credit. The next request pays them.
     owed: Mutex<i64>,
-    /// The model is left alone until then.
+    /// Time until which the model is left alone.
     quiet_until: Mutex<Instant>,
     urgent: Lane,
     ordinary: Lane,
 }
 
-/// Those who wait, the first one at the front.
+/// The queue of waiting requests, in order.
 type Lane = tokio::sync::Mutex<()>;
 
 impl Rate {
-    /// Asks `inner` when it is its turn.
+    /// Limits the rate of requests to `inner`.
     pub(crate) fn new(inner: Arc<dyn ChatModel>, turns: Arc<Turns>, breaker: Breaker) -> Self {
         Self {
             inner,
@@ -65,7 +64,7 @@ impl Rate {
 }
 
 impl Turns {
-    /// As many as these limits leave.
+    /// Creates the turns for these limits.
     pub(crate) fn within(limits: Limits) -> Arc<Self> {
         Arc::new(Self {
             requests: limits
@@ -81,7 +80,7 @@ impl Turns {
         })
     }
 
-    /// Waits for a turn; the error is whose limits leave none in time, ours or the provider's.
+    /// Waits for a turn. The error says whose limits leave none in time, ours or the provider's.
     async fn turn(&self, request: &ChatRequest, tokens: u64) -> Result<(), Failure> {
         let lane = if request.urgent {
             &self.urgent
@@ -99,17 +98,17 @@ impl Turns {
             let number = charged.unsigned_abs();
             let taken = bucket.take(number, request.urgent, request.deadline).await;
             if let Err(taken) = taken {
-                // It paid a part of what is owed. Otherwise each would begin anew, and a debt would never end.
+                // The request paid a part of the debt. Otherwise each would begin anew, and the debt would never end.
                 self.owe(-signed(taken));
                 return Err(Failure::NoTurn);
             }
             self.owe(signed(tokens) - charged);
         }
-        // Others may have been told to wait in the meantime.
+        // The provider may have set a wait for others in the meantime.
         self.quiet(request.deadline).await
     }
 
-    /// Waits while the model is to be left alone; the error is how long that is, if it is too long.
+    /// Waits while the model must be left alone. The error is that wait, if it exceeds the deadline.
     async fn quiet(&self, deadline: Instant) -> Result<(), Failure> {
         loop {
             let until = *locked(&self.quiet_until);
@@ -124,14 +123,14 @@ impl Turns {
         }
     }
 
-    /// Corrects the estimate by what was used, and takes in what the provider told.
+    /// Corrects the estimate by the actual usage and records the wait that the provider set.
     fn settle(&self, estimated: u64, result: &Result<ChatAnswer, ChatError>) {
         let (usage, failure) = match result {
             Ok(answer) => (answer.usage, None),
             Err(error) => (error.usage, Some(error.failure)),
         };
         let used = tokens(usage);
-        // An answer that did not come in time was perhaps made all the same.
+        // A late answer was possibly generated, so its estimate stays charged.
         if used > 0 || failure != Some(Failure::Timeout) {
             self.owe(signed(used) - signed(estimated));
         }
@@ -143,7 +142,7 @@ impl Turns {
         }
     }
 
-    /// Adds to what is owed. More than a minute's worth is never saved up.
+    /// Adds to the debt. The credit never exceeds a minute's limit.
     fn owe(&self, tokens: i64) {
         let Some(bucket) = &self.tokens else {
             return;

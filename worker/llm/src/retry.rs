@@ -1,9 +1,9 @@
-//! Asks again after a failure that may pass: exponential backoff with full jitter, by `backon`.
+//! Retries transient failures with exponential backoff and full jitter, by `backon`.
 //!
-//! This is the only retry of the whole stack. A provider is never asked earlier than it told, and nothing is waited for
-//! that cannot come before the request's deadline: then the last error is returned at once. What cannot pass in seconds,
-//! such as a spend limit or a wrong key, is not tried again, and an answer that was paid for and cannot be read only once:
-//! its prompt may be why. A try that had no answer in time is charged all the same.
+//! This is the only retry of the whole stack. A provider is never asked earlier than the wait that it set. When a
+//! retry cannot finish before the request's deadline, the last error is returned at once. Failures that do not pass
+//! in seconds, such as a spend limit or a wrong key, are not retried. A paid but unreadable answer is retried once,
+//! because its prompt may be the cause. An attempt that timed out is charged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,36 +19,36 @@ use crate::Price;
 use crate::rate::estimate;
 use crate::spent::Spent;
 
-/// Upper bounds of the waits: half a second, then twice as much each time, up to 16 seconds.
+/// Upper bounds of the waits: half a second, doubled each time, up to 16 seconds.
 const WAITS: ExponentialBuilder = ExponentialBuilder::new()
     .with_min_delay(Duration::from_millis(500))
     .with_factor(2.0)
     .with_max_delay(Duration::from_secs(16))
     .with_max_times(6);
 
-/// So many answers that are paid for and cannot be read are followed by another try.
+/// Maximum number of paid, unreadable answers that are retried.
 const UNREADABLE: u32 = 1;
 
-/// Tokio's timers round up to this.
+/// Resolution of tokio's timers, which round up.
 const TICK: Duration = Duration::from_millis(1);
 
-/// Adapters end at the deadline; so long they have to say what was used until then.
+/// Extra time for adapters to report the usage after the deadline.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
-/// A model that is asked again.
+/// A model with retries.
 pub struct Retry {
     inner: Arc<dyn ChatModel>,
     seed: Option<u64>,
 }
 
 impl Retry {
-    /// Asks `inner` again where that may help.
+    /// Retries requests to `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn ChatModel>) -> Self {
         Self { inner, seed: None }
     }
 
-    /// The same with waits that can be foretold, for tests.
+    /// Makes the waits deterministic for tests.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Retry {
         }
     }
 
-    /// One try, ended by the deadline.
+    /// Makes one attempt, which ends at the deadline.
     async fn once(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let asked = timeout_at(request.deadline + LAST_WORDS, self.inner.chat(request));
         let result = asked.await.unwrap_or_else(|_| {
@@ -69,8 +69,8 @@ impl Retry {
         })
     }
 
-    /// An answer that did not come in time was perhaps made all the same, and stands on the bill. What the provider did
-    /// not tell of it is charged as it is as a rule: for free, a model that hangs would pass every budget.
+    /// Charges an attempt that timed out, because the answer was possibly generated and billed. Missing usage is
+    /// estimated. Otherwise a hanging model would pass every budget.
     fn charged(&self, request: &ChatRequest, mut error: ChatError) -> ChatError {
         let usual = estimate(request);
         let told = error.usage;
@@ -122,13 +122,13 @@ impl ChatModel for Retry {
     }
 }
 
-/// Whether the model has answered, and nothing that can be read: no word, or a call that is none.
+/// Returns whether the model answered with nothing readable: no text, or an invalid call.
 fn is_unreadable(error: &ChatError) -> bool {
     error.failure == Failure::Malformed && error.usage.output_tokens > 0
 }
 
-/// Waits between nothing and the growing bound. `backon`'s own jitter lies between the bound and twice it, so the bound
-/// is taken off again.
+/// Returns waits between zero and the growing bound. `backon`'s own jitter is between the bound and twice the bound,
+/// so the bound is subtracted.
 fn full_jitter(seed: Option<u64>) -> impl Backoff {
     let mut jittered = WAITS.with_jitter();
     if let Some(seed) = seed {
@@ -140,8 +140,8 @@ fn full_jitter(seed: Option<u64>) -> impl Backoff {
         .map(|(jittered, bound)| jittered.saturating_sub(bound))
 }
 
-/// The wait before the next try: what the provider told, and the jitter on top, so that those who were told the same do
-/// not come back at once; none when it would end too late to ask.
+/// Returns the wait before the next attempt: the provider's wait plus jitter, so that waiting requests do not return
+/// at once. Returns `None` when the wait ends too late.
 fn within(request: &ChatRequest, told: Option<Duration>, jitter: Duration) -> Option<Duration> {
     let wait = told.unwrap_or_default().saturating_add(jitter);
     (wait.saturating_add(TICK) < time_left(request)).then_some(wait)

@@ -1,7 +1,7 @@
-//! Answers to a schema: which dialect of JSON Schema a provider reads, and how one is asked for where it reads none.
+//! Answers to a schema: the JSON Schema dialect of a provider, and the modes of requesting such an answer.
 //!
-//! A constraint that a provider does not know is not lost: it goes into the description, where the model reads it, and
-//! the answer is validated by the analyst anyway. Which way works is learnt once per model and process.
+//! A constraint that a provider does not support moves into the description, where the model reads it. The analyst
+//! validates the answer anyway. The working mode is learnt once per model and process.
 
 mod fitting;
 
@@ -14,13 +14,13 @@ pub(crate) use self::fitting::{Fitted, Fitting};
 use crate::quirks::Quirks;
 use crate::{ModelConfig, SchemaMode};
 
-/// What a provider reads of JSON Schema.
+/// The JSON Schema subset of a provider.
 pub(crate) struct Dialect {
-    /// Keywords with values that are no schemas.
+    /// Keywords whose values are not schemas.
     plain: &'static [&'static str],
-    /// Whether it knows `const`; else it becomes an `enum` of one.
+    /// Whether `const` is supported; otherwise it becomes an `enum` of one.
     constant: bool,
-    /// Whether an array may want more than one item.
+    /// Whether an array may require more than one item.
     many_items: bool,
 }
 
@@ -46,9 +46,9 @@ pub(crate) const OPENAI: Dialect = Dialect {
     many_items: true,
 };
 
-/// What every grammar holds that a server makes of a schema. llama.cpp drops the rest in silence, some of it always (bounds
-/// of a `number`, `multipleOf`, `not`) and some of it at times (a `pattern` without anchors, lengths beside a pattern, most
-/// formats); vLLM refuses what its grammar does not know.
+/// Keywords that every server's grammar supports. llama.cpp silently drops the others, some always (bounds of a
+/// `number`, `multipleOf`, `not`) and some at times (a `pattern` without anchors, lengths beside a pattern, most
+/// formats). vLLM refuses keywords that its grammar does not support.
 pub(crate) const GRAMMAR: Dialect = Dialect {
     plain: &[
         "type", "enum", "const", "$ref", "minItems", "maxItems", "required",
@@ -84,15 +84,15 @@ pub(crate) const GEMINI: Dialect = Dialect {
     many_items: true,
 };
 
-/// Describes the tool by which an answer to a schema is given.
+/// Description of the tool by which an answer to a schema is given.
 pub(crate) const GIVES_ANSWER: &str = "Gives the answer, once no other tool needs to be called.";
 
-/// Keywords that say nothing of what fits.
+/// Keywords that do not constrain a value.
 const SILENT: [&str; 6] = ["$schema", "$id", "$comment", "title", "default", "examples"];
 
 impl Dialect {
-    /// Returns the schema in this dialect. A schema that is a boolean becomes an object: llama.cpp refuses a whole request
-    /// for one `true`.
+    /// Returns the schema in this dialect. A boolean schema becomes an object, because llama.cpp refuses a whole
+    /// request for one `true`.
     fn fit(&self, schema: &Value) -> Value {
         let mut fitted = Map::new();
         let mut rest = Vec::new();
@@ -161,7 +161,7 @@ impl Dialect {
     }
 }
 
-/// Puts what the dialect does not know into the description.
+/// Adds unsupported constraints to the description.
 fn tell(schema: &mut Map<String, Value>, told: &[String]) {
     if told.is_empty() {
         return;
@@ -174,8 +174,8 @@ fn tell(schema: &mut Map<String, Value>, told: &[String]) {
     schema.insert("description".to_owned(), Value::String(description));
 }
 
-/// Whether the rules of strict schemas hold: every schema says what it is, and every object lists all its properties as
-/// required and takes no others.
+/// Returns whether a schema is strict: every schema has a type, and every object requires all its properties and
+/// allows no others.
 pub(crate) fn is_strict(schema: &Value) -> bool {
     let Value::Object(schema) = schema else {
         return false;
@@ -209,7 +209,7 @@ fn all_required(schema: &Map<String, Value>) -> bool {
     })
 }
 
-/// The words that ask for a schema.
+/// Returns the prompt text that asks for a schema.
 pub(crate) fn words(output: &OutputSchema, may_call: bool) -> String {
     let unless = if may_call {
         "Unless you call a tool, answer"
@@ -222,7 +222,7 @@ pub(crate) fn words(output: &OutputSchema, may_call: bool) -> String {
     )
 }
 
-/// The ways that work with one model, as far as was seen: of answers that may call tools, and of all others.
+/// The working schema modes of one model, for answers that may call tools and for all others.
 pub(crate) struct Ways {
     alone: Way,
     beside_tools: Way,
@@ -230,7 +230,7 @@ pub(crate) struct Ways {
     name: String,
 }
 
-/// How an answer to a schema is asked for: the strongest way at first, and weaker ones as it is refused.
+/// A schema mode that begins with the strongest one and weakens when it is refused.
 struct Way {
     first: SchemaMode,
     weaker: AtomicU8,
@@ -244,7 +244,7 @@ impl Way {
         }
     }
 
-    /// Returns the strongest way that was not refused.
+    /// Returns the strongest mode that was not refused.
     fn mode(&self) -> SchemaMode {
         match self.first as u8 + self.weaker.load(Ordering::Relaxed) {
             0 => SchemaMode::Strict,
@@ -253,7 +253,7 @@ impl Way {
         }
     }
 
-    /// Leaves this mode for the next weaker one, and says whether no other request did so before.
+    /// Replaces this mode by the next weaker one. Returns whether this request was the first to do so.
     fn leave(&self, mode: SchemaMode) -> bool {
         let weaker = (mode as u8 + 1).saturating_sub(self.first as u8);
         self.weaker.fetch_max(weaker, Ordering::Relaxed) < weaker
@@ -278,18 +278,19 @@ impl Ways {
         }
     }
 
-    /// Returns the strongest way that was not refused, of requests that may call tools or of those that may not.
+    /// Returns the strongest mode that was not refused, for requests that may or may not call tools.
     pub(crate) fn mode(&self, may_call: bool) -> SchemaMode {
         self.way(may_call).mode()
     }
 
-    /// Whether reasoning goes back: it does until it was refused.
+    /// Returns whether reasoning goes back, which is so until it was refused.
     pub(crate) fn take_reasoning_back(&self) -> bool {
         !self.refuses_reasoning.load(Ordering::Relaxed)
     }
 
-    /// Whether the error says that reasoning does not stand where it was; then none goes back from now on, for to leave out
-    /// one block of several would not do, and what stands between us and the model changes the next conversation too.
+    /// Returns whether the error says that reasoning is not in its place. From then on no reasoning goes back,
+    /// because dropping one block of several is not enough, and the cause between us and the model affects the next
+    /// conversation too.
     fn keep_reasoning(&self, error: &ChatError) -> bool {
         let words = error.what.to_lowercase();
         let says = words.contains("bound to a different")
@@ -303,7 +304,7 @@ impl Ways {
         true
     }
 
-    /// Asks in the strongest way, and in weaker ones as the provider refuses them.
+    /// Asks in the strongest mode, and in weaker ones as the provider refuses them.
     pub(crate) async fn walk<F>(
         &self,
         may_call: bool,
@@ -312,7 +313,7 @@ impl Ways {
     where
         F: Future<Output = Result<ChatAnswer, ChatError>> + Send,
     {
-        // Those of ways that were refused; the last says itself whether it counts.
+        // Requests with refused modes. The last request counts itself.
         let mut before = 0;
         loop {
             let (mode, back) = (self.mode(may_call), self.take_reasoning_back());
@@ -330,7 +331,7 @@ impl Ways {
         }
     }
 
-    /// Whether the error says that `mode` is not known there; then a weaker one counts from now on.
+    /// Returns whether the error says that `mode` is not supported. Then a weaker one counts from now on.
     pub(crate) fn weaken(&self, may_call: bool, mode: SchemaMode, error: &ChatError) -> bool {
         let named: &[&str] = match mode {
             SchemaMode::Strict => &[
@@ -349,7 +350,7 @@ impl Ways {
             SchemaMode::Tool => &["tool_choice", "tool choice", "toolchoice", "forced"],
             SchemaMode::Prompt => return false,
         };
-        // Effort is told of in the same object, and has nothing to do with how a schema is asked for.
+        // Effort is in the same object and has nothing to do with the schema mode.
         let words = error.what.to_lowercase();
         let words = words
             .replace("output_config.effort", "")

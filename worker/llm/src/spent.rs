@@ -1,10 +1,10 @@
-//! What the failed tries of a question cost, summed into what is said in the end.
+//! Cost of the failed attempts of a question, added to its last result.
 //!
-//! A try that failed was paid for all the same; neither a retry nor a fallback may lose it.
+//! A failed attempt was paid for, so neither a retry nor a fallback may lose its cost.
 
 use crate::chat::{ChatAnswer, ChatError, Usage};
 
-/// The cost of the tries so far.
+/// The cost of the attempts so far.
 #[derive(Debug, Default)]
 pub(crate) struct Spent {
     usage: Usage,
@@ -13,14 +13,14 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Adds a try that failed.
+    /// Adds a failed attempt.
     pub(crate) fn add(&mut self, failed: &ChatError) {
         self.usage += failed.usage;
         self.usd += failed.usd;
         self.requests += failed.requests;
     }
 
-    /// Adds all of them to the last result.
+    /// Adds the sum to the last result.
     pub(crate) fn add_to(self, last: &mut Result<ChatAnswer, ChatError>) {
         let (usage, usd, requests) = match last {
             Ok(answer) => (&mut answer.usage, &mut answer.usd, &mut answer.requests),

@@ -1,4 +1,4 @@
-//! A model whose answers are scripted, for the tests of what stands around one.
+//! A model with scripted answers, for tests of the layers around a model.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::circuit::{Breaker, Patience};
 
-/// How long a request takes, and what comes of it.
+/// Duration and result of a request.
 pub(crate) type Reply = (Duration, Result<ChatAnswer, ChatError>);
 
 type Script = dyn Fn(usize, &ChatRequest) -> Reply + Send + Sync;
 
-/// A model that answers by script, and notes when it was asked.
+/// A model that answers by script and records when it was asked.
 pub(crate) struct Scripted {
     traits: ChatTraits,
     script: Box<Script>,
@@ -26,14 +26,14 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    /// A model that replies to its n-th request as told.
+    /// Creates a model whose reply to the n-th request is `reply(n)`.
     pub(crate) fn new(
         script: impl Fn(usize, &ChatRequest) -> Reply + Send + Sync + 'static,
     ) -> Arc<Self> {
         Self::named("openai/main", script)
     }
 
-    /// The same with a name.
+    /// Creates such a model with a name.
     pub(crate) fn named(
         name: &str,
         script: impl Fn(usize, &ChatRequest) -> Reply + Send + Sync + 'static,
@@ -53,12 +53,12 @@ impl Scripted {
         })
     }
 
-    /// Changes what it can do.
+    /// Changes the model's capabilities.
     pub(crate) fn set_traits(&mut self, set: impl FnOnce(&mut ChatTraits)) {
         set(&mut self.traits);
     }
 
-    /// When it was asked.
+    /// Returns the times of the requests.
     pub(crate) fn asked(&self) -> Vec<Instant> {
         self.asked
             .lock()
@@ -66,7 +66,7 @@ impl Scripted {
             .clone()
     }
 
-    /// How often it was asked.
+    /// Returns the number of requests.
     pub(crate) fn count(&self) -> usize {
         self.asked().len()
     }
@@ -92,12 +92,12 @@ impl ChatModel for Scripted {
     }
 }
 
-/// A meter that remembers.
+/// A meter that keeps its measures.
 #[derive(Default)]
 pub(crate) struct Counted(Mutex<Vec<Measure>>);
 
 impl Counted {
-    /// What was counted.
+    /// Returns the measures.
     pub(crate) fn all(&self) -> Vec<Measure> {
         self.0
             .lock()
@@ -115,7 +115,7 @@ impl Meter for Counted {
     }
 }
 
-/// A request that has this long.
+/// Returns a request with this time left.
 pub(crate) fn request(left: Duration) -> ChatRequest {
     ChatRequest {
         asked: Asked::Plan,
@@ -133,7 +133,7 @@ pub(crate) fn request(left: Duration) -> ChatRequest {
     }
 }
 
-/// An urgent one.
+/// Returns an urgent request.
 pub(crate) fn urgent(left: Duration) -> ChatRequest {
     ChatRequest {
         urgent: true,
@@ -141,7 +141,7 @@ pub(crate) fn urgent(left: Duration) -> ChatRequest {
     }
 }
 
-/// What a request used.
+/// Returns the usage of a request.
 pub(crate) fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
     Usage {
         input_tokens,
@@ -150,7 +150,7 @@ pub(crate) fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
     }
 }
 
-/// An answer.
+/// Returns an answer.
 pub(crate) fn answer() -> ChatAnswer {
     ChatAnswer {
         parts: vec![Part::text("a miner")],
@@ -164,7 +164,7 @@ pub(crate) fn answer() -> ChatAnswer {
     }
 }
 
-/// A failure of one request that used 10 tokens and a cent.
+/// Returns a failure of one request that used 10 tokens and a cent.
 pub(crate) fn failed(failure: Failure) -> ChatError {
     ChatError {
         usage: usage(10, 0),
@@ -173,15 +173,13 @@ pub(crate) fn failed(failure: Failure) -> ChatError {
     }
 }
 
-/// At once.
 pub(crate) const NOW: Duration = Duration::ZERO;
 
-/// Seconds.
 pub(crate) const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// A circuit that nobody watches.
+/// Returns a circuit that has no other users.
 pub(crate) fn breaker() -> Breaker {
     Breaker::new(Patience::default())
 }

@@ -1,8 +1,8 @@
-//! What an answer used where its server does not say: as it is as a rule.
+//! Estimates token usage when the server omits it.
 //!
-//! Servers of one's own and gateways leave usage out, or fill it with zeros. For free, such a model would pass every cap
-//! of tokens and money. An answer that was cut off was made all the same, and one that broke off as far as it came; many
-//! say what an answer used at its end alone.
+//! Local servers and gateways omit usage or fill it with zeros. Without an estimate such a model would pass every
+//! limit of tokens and money. A truncated answer was generated too, and a broken one as far as it arrived; many
+//! servers report usage only at the end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,14 @@ use async_trait::async_trait;
 
 use crate::rate::{estimate, tokens_of};
 
-/// A model whose answers all say what they used.
+/// A model whose answers all have usage.
 pub(crate) struct Untold {
     inner: Arc<dyn ChatModel>,
     is_told: AtomicBool,
 }
 
 impl Untold {
-    /// Estimates what `inner` does not tell.
+    /// Estimates usage that `inner` does not report.
     pub(crate) fn new(inner: Arc<dyn ChatModel>) -> Self {
         Self {
             inner,
@@ -27,7 +27,7 @@ impl Untold {
         }
     }
 
-    /// Fills in what is missing, and says so once. What is usual is asked for only then: it reads the whole request.
+    /// Fills in missing usage and logs this once. `usual` is called only then, because it reads the whole request.
     fn fill(&self, usage: &mut Usage, usual: impl FnOnce() -> Usage) {
         if usage.input_tokens > 0 && usage.output_tokens > 0 {
             return;
@@ -70,7 +70,7 @@ impl ChatModel for Untold {
                     ..estimate(request)
                 });
             }
-            // It broke off in the middle: the adapter says what came, and the prompt is on the bill as well.
+            // The answer broke off. The adapter reports the received part; the prompt is billed as well.
             Err(error) if error.usage.output_tokens > 0 && error.usage.input_tokens == 0 => {
                 error.usage.input_tokens = estimate(request).input_tokens;
             }

@@ -1,8 +1,8 @@
 //! The slow path: a small JSON reader that replaces and prunes where `serde_json` refuses.
 //!
-//! It is lenient about contents only, never about structure: a missing comma or a truncated document stays an error,
-//! for nobody can know what was meant. An escape that JSON has not (`\x22`, which nginx writes for the quotes of its
-//! callers) stays as it stands. Depth costs no stack, for deep subtrees are skipped by counting brackets.
+//! The reader is lenient about contents only, never about structure. A missing comma or a truncated document stays an
+//! error, because its meaning is unknown. An escape that JSON does not have (`\x22`, which nginx writes for quotes in
+//! requests) stays unchanged. Depth costs no stack, because deep subtrees are skipped by counting brackets.
 
 use serde_json::{Map, Number, Value};
 
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// White space as JSON has it, and NUL and byte-order marks, which some senders leave between values.
+    /// Skips JSON white space, and NUL and byte-order marks, which some senders leave between values.
     fn space(&mut self) {
         let rest = self.rest();
         let kept = rest.trim_start_matches([' ', '\t', '\n', '\r', '\0', '\u{feff}']);
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
                 return Ok(value);
             }
         }
-        // Not JSON, but what Python and JavaScript write for numbers that JSON cannot hold.
+        // Python and JavaScript write these for numbers that JSON cannot hold.
         for word in ["NaN", "Infinity", "-Infinity"] {
             if self.rest().starts_with(word) {
                 self.at += word.len();
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over a subtree that is too deep, strings and brackets only.
+    /// Skips a subtree that is too deep, reading only strings and brackets.
     fn skip(&mut self) -> Result<Value, ReadError> {
         let mut open = 0_usize;
         loop {
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A string; the opening quote is next.
+    /// Reads a string. The opening quote is next.
     fn string(&mut self) -> Result<String, ReadError> {
         self.at += 1;
         let mut text = String::new();
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
         text.push(character);
     }
 
-    /// Keeps the backslash of what is no escape; what follows it is text.
+    /// Keeps the backslash of an unknown escape. The characters after it are read as text.
     fn unknown(&mut self, text: &mut String) {
         self.replaced();
         text.push('\\');
@@ -304,7 +304,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The four hex digits after `u`, which is next; nothing, and nothing passed, where there are none.
+    /// Returns the four hex digits after the `u` that is next. Returns `None` and consumes nothing when there are
+    /// none.
     fn hex(&mut self) -> Option<u32> {
         let digits = self.text.get(self.at + 1..self.at + 5)?;
         if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {

@@ -1,6 +1,6 @@
-//! The fast path: `serde_json`, with an eye on duplicate keys.
+//! The fast path: `serde_json` with detection of duplicate keys.
 //!
-//! `serde_json::Value` keeps the last of two equal keys silently; so do we, but the alert says so.
+//! `serde_json::Value` silently keeps the last of two equal keys. This decoder keeps it too, but flags the key.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 use super::{Decoded, Place, flag};
 use crate::Flag;
 
-/// The document, or nothing when `serde_json` refuses it or something in it must be replaced.
+/// Returns the document, or `None` when `serde_json` refuses it or something in it must be replaced.
 pub(super) fn decode(bytes: &[u8]) -> Option<Decoded> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let state = RefCell::new(State::default());
@@ -31,7 +31,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Decoded> {
 #[derive(Default)]
 struct State {
     flags: Vec<Flag>,
-    /// A NUL was seen: the lenient path takes it out and flags it.
+    /// Whether a NUL was seen. The lenient path removes and flags it.
     nul: bool,
 }
 

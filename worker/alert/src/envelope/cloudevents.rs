@@ -48,7 +48,7 @@ pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError
     }))
 }
 
-/// The trace that an event says it comes from (its extension "distributed tracing").
+/// Returns the trace context of an event (extension "distributed tracing").
 pub(super) fn trace(value: &Value, envelope: &str) -> Option<TraceContext> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let parent = text("traceparent").filter(|_| envelope == NAME)?;

@@ -1,4 +1,4 @@
-//! Amazon EventBridge: the finding is `detail`, its kind `detail-type`.
+//! Amazon EventBridge: the finding is `detail`, the event type `detail-type`.
 //!
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html>
 
@@ -19,7 +19,8 @@ const FIELDS: [&str; 9] = [
     "detail",
 ];
 
-/// An event of GuardDuty without a finding is none: it is what there is to read, with its account, region and time.
+/// Recognises an EventBridge envelope. A GuardDuty event without a finding is not an envelope: the event itself is
+/// read, with its account, region and time.
 pub(super) fn recognise(value: &Value) -> Option<Envelope<'_>> {
     value.get("detail-type")?.as_str()?;
     if is_guardduty_event(value) {

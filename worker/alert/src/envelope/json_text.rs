@@ -1,10 +1,10 @@
-//! JSON that was encoded once more: a string that holds a document.
+//! JSON that was encoded twice: a string that holds a document.
 
 use serde_json::Value;
 
 use super::{Content, Envelope};
 
-/// Whether a string may hold JSON that is worth reading: an object, a list, or such a string again.
+/// Returns whether a string may hold an object, a list, or another such string.
 pub(super) fn is_document(value: &Value) -> bool {
     value
         .as_str()

@@ -1,21 +1,21 @@
-//! Several findings in one message: a JSON array, `Findings` of GuardDuty and Security Hub, SCC's list results, a list that
-//! a feed of the configuration names, and what other products call theirs.
+//! Several findings in one message: a JSON array, `Findings` of GuardDuty and Security Hub, SCC's list results, a
+//! list that a configured feed names, and the lists of other products.
 
 use serde_json::Value;
 
 use super::Wrappers;
 use crate::feed::{self, GenericFeed, is_same_key};
 
-/// Where lists stand.
+/// Location of lists in a value.
 pub(super) enum Place {
-    /// The value itself is the list.
+    /// The value itself.
     Itself,
-    /// At these JSON pointers: whoever writes `Findings` and `findings` has told of two lists.
+    /// These JSON pointers. A message with both `Findings` and `findings` has two lists.
     At(Vec<String>),
 }
 
-/// What products call their lists, in small letters. Such a list is opened where one of its elements is a finding and what
-/// it stands in is none: Alertmanager, Falcon, Microsoft Graph, Event Hubs.
+/// Names of lists in other products (Alertmanager, Falcon, Microsoft Graph, Event Hubs), in lower case. Such a list
+/// is opened when one of its elements is a finding and the enclosing object is not.
 const KEYS: [&str; 10] = [
     "alerts",
     "detections",
@@ -29,7 +29,7 @@ const KEYS: [&str; 10] = [
     "value",
 ];
 
-/// What the APIs that list findings write beside them, in any case and with or without `_`.
+/// Fields that listing APIs write beside the findings, in any case and with or without `_`.
 const BESIDE: [&str; 8] = [
     "nexttoken",
     "nextpagetoken",
@@ -41,9 +41,10 @@ const BESIDE: [&str; 8] = [
     "actiondescription",
 ];
 
-/// Where the value holds lists of findings, if it does. `null` counts as an empty list.
+/// Returns the location of the lists of findings in a value, if there are any. `null` counts as an empty list.
 ///
-/// An empty list is one where nothing else is told: beside other fields it is one of them, and they are the finding.
+/// An empty list counts only when the value has no other fields. Otherwise the fields are the finding, and the list
+/// is one of them.
 pub(super) fn elements(value: &Value) -> Option<Place> {
     let map = match value {
         Value::Array(_) => return Some(Place::Itself),
@@ -65,7 +66,7 @@ pub(super) fn elements(value: &Value) -> Option<Place> {
     (!pointers.is_empty()).then_some(Place::At(pointers))
 }
 
-/// Whether the value holds a list of findings with something in it.
+/// Returns whether the value holds a list of findings that is not empty.
 pub(super) fn is_filled(value: &Value) -> bool {
     let is_filled = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
     match elements(value) {
@@ -78,7 +79,7 @@ pub(super) fn is_filled(value: &Value) -> bool {
     }
 }
 
-/// Whether nothing stands beside the lists of a value but what APIs write there.
+/// Returns whether the value has only fields that APIs write beside their lists.
 pub(super) fn is_bare(value: &Value) -> bool {
     let is_beside = |key: &String| BESIDE.iter().any(|known| is_same_key(key, known));
     let map = value.as_object().into_iter().flatten();
@@ -86,7 +87,8 @@ pub(super) fn is_bare(value: &Value) -> bool {
         .all(|key| is_list(key) || is_beside(key))
 }
 
-/// Where a value that is no finding holds some: at the list that a feed names, else under one of [`KEYS`].
+/// Returns the location of findings in a value that is not a finding: the list that a feed names, else one of
+/// [`KEYS`].
 pub(super) fn of_findings(value: &Value, feeds: &[GenericFeed]) -> Option<Place> {
     let map = value.as_object()?;
     let named = feeds

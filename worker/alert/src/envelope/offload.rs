@@ -1,5 +1,5 @@
-//! Pointers of the extended client for SQS and SNS, whose payload lies in S3. Sources follow them into listed buckets; one
-//! that comes here was not followed, and is no list of findings.
+//! Pointers of the extended client for SQS and SNS, whose payload is in S3. Sources follow pointers into listed
+//! buckets. A pointer that arrives here was not followed, and is an error.
 //!
 //! <https://github.com/awslabs/payload-offloading-java-common-lib-for-aws>
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::ReadError;
 use crate::text::{cut, strip_hidden};
 
-/// The client since 2.0, and the one for SQS before.
+/// Class names of the client since 2.0 and of the earlier SQS client.
 const CLASSES: [&str; 2] = [
     "software.amazon.payloadoffloading.PayloadS3Pointer",
     "com.amazon.sqs.javamessaging.MessageS3Pointer",
 ];
 
-/// Returns the error of a pointer that was not followed, if the value is one.
+/// Returns the error for a pointer that was not followed, if the value is one.
 pub(super) fn not_followed(value: &Value) -> Option<ReadError> {
     let [Value::String(class), place] = value.as_array()?.as_slice() else {
         return None;

@@ -1,10 +1,10 @@
-//! What is wrong without anybody having acted: a control that fails, a vulnerability.
+//! Describes findings without an actor: a control that fails, a vulnerability.
 
 use super::entity::{concerned, name_of_resource, named, short};
 use super::{MOST_TITLE, title};
 use crate::{Alert, DetailKind, IndicatorKind};
 
-/// What the type of a resource is in plain words; the first one that it contains counts.
+/// Plain words for types of resources. The first one that the type contains counts.
 const NOUNS: [(&str, &str); 16] = [
     ("s3bucket", "S3 bucket"),
     ("s3::bucket", "S3 bucket"),
@@ -24,10 +24,10 @@ const NOUNS: [(&str, &str); 16] = [
     ("account", "account"),
 ];
 
-/// Beginnings of the types of checks that are categories of ASFF: `Software and …`, `Software & …`.
+/// Part of the types that are ASFF categories of checks: `Software and …`, `Software & …`.
 const CHECKS: &str = " Configuration Checks/";
 
-/// `S3 bucket pay fails control S3.8: "Buckets should block public access".`
+/// Returns a sentence such as `S3 bucket pay fails control S3.8: "Buckets should block public access".`
 pub(super) fn control(alert: &Alert) -> Option<String> {
     let what = match alert.resources.first() {
         Some(resource) => {
@@ -46,7 +46,7 @@ pub(super) fn control(alert: &Alert) -> Option<String> {
         None => "fails",
     };
     let title = title(alert, MOST_TITLE);
-    // A type of ASFF is a path whose last part is what was looked for.
+    // The last part of an ASFF type path names the check.
     let check = match alert.kind.split_once(CHECKS) {
         Some((_, path)) => path.rsplit('/').next().unwrap_or(path),
         None => &alert.kind,
@@ -57,7 +57,7 @@ pub(super) fn control(alert: &Alert) -> Option<String> {
     })
 }
 
-/// `CVE-2026-1 in openssl 1.1.1 on i-0abc, fixed in 1.1.2.`
+/// Returns a sentence such as `CVE-2026-1 in openssl 1.1.1 on i-0abc, fixed in 1.1.2.`
 pub(super) fn vulnerability(alert: &Alert) -> Option<String> {
     let flaws = alert.indicators.iter();
     let flaws: Vec<&str> = flaws

@@ -1,29 +1,29 @@
-//! Who acted and what it was done to, as people say it.
+//! Names the actor and the object of an alert for people.
 
 use crate::text::{cut, single_line};
 use crate::{
     Alert, DetailKind, Indicator, IndicatorKind, Principal, PrincipalKind, Resource, Role,
 };
 
-/// Most characters of a name.
+/// Maximum number of characters of a name.
 const MOST_CHARS: usize = 80;
-/// Most values of a list that are named.
+/// Maximum number of values that are named from a list.
 const MOST_NAMED: usize = 2;
-/// Kinds that say who somebody is, not where or what.
+/// Kinds that identify a person or principal, not a place or an object.
 const IDENTITIES: [IndicatorKind; 3] = [
     IndicatorKind::Principal,
     IndicatorKind::Email,
     IndicatorKind::AccessKey,
 ];
 
-/// Kinds that somebody may act from.
+/// Kinds of machines that an actor may act from.
 const MACHINES: [IndicatorKind; 3] = [
     IndicatorKind::Instance,
     IndicatorKind::Container,
     IndicatorKind::Function,
 ];
 
-/// Says who acted: a person before the identity that the person used, an identity before an address or a machine.
+/// Returns the actor: a person before the identity that the person used, an identity before an address or a machine.
 pub(super) fn actor(alert: &Alert) -> Option<String> {
     let addresses = values(alert, Role::Actor, IndicatorKind::Ip);
     identity(alert)
@@ -31,7 +31,7 @@ pub(super) fn actor(alert: &Alert) -> Option<String> {
         .or_else(|| thing(alert))
 }
 
-/// Says from where an identity acted, by addresses, else by machines: `, from 198.51.100.9`.
+/// Returns the origin of an identity's action, by addresses, else by machines: `, from 198.51.100.9`.
 pub(super) fn origin(alert: &Alert) -> String {
     let addresses = values(alert, Role::Actor, IndicatorKind::Ip);
     let machines: Vec<String> = alert
@@ -49,7 +49,7 @@ pub(super) fn origin(alert: &Alert) -> String {
     }
 }
 
-/// A person, a principal, a mailbox or a key.
+/// Returns a person, a principal, a mailbox or a key.
 fn identity(alert: &Alert) -> Option<String> {
     let people: Vec<&str> = alert.details_of(DetailKind::Session).collect();
     let principals = values(alert, Role::Actor, IndicatorKind::Principal);
@@ -74,7 +74,7 @@ fn identity(alert: &Alert) -> Option<String> {
         .or_else(|| keys.first().map(|key| format!("access key {}", short(key))))
 }
 
-/// A machine, a process or whatever else acted.
+/// Returns a machine, a process or another actor that is no identity.
 fn thing(alert: &Alert) -> Option<String> {
     let mut actors = alert.with_role(Role::Actor);
     actors
@@ -82,7 +82,7 @@ fn thing(alert: &Alert) -> Option<String> {
         .map(|one| name_of(alert, one))
 }
 
-/// A principal without what only a machine reads of its ARN; one of another account with that account.
+/// Returns a principal by the readable part of its ARN, with the account when that is another one.
 fn principal(alert: &Alert, name: &str) -> String {
     let mut told = alert.principals.iter().filter(|one| one.name == name);
     let told = told.next();
@@ -115,8 +115,8 @@ fn principal(alert: &Alert, name: &str) -> String {
     }
 }
 
-/// Says what it was done to: the first resource, else machine, else target, that is no identity which acted, of a kind that
-/// has this word in it; `-` for any kind.
+/// Returns the object of the action: the first resource, else machine, else target, that is not an acting identity
+/// and whose kind contains this word. `-` stands for any kind.
 pub(super) fn object(alert: &Alert, word: &str) -> Option<String> {
     let fits = |kind: &str| {
         let kind = kind.to_ascii_lowercase().replace(['_', ' ', '-'], "");
@@ -149,12 +149,12 @@ pub(super) fn object(alert: &Alert, word: &str) -> Option<String> {
         .or_else(|| principal(Role::Related).map(|one| short(&one.value)))
 }
 
-/// The machine, account or data that a finding about the network or a check concerns.
+/// Returns the machine, account or data that a network finding or a check concerns.
 pub(super) fn concerned(alert: &Alert) -> Option<String> {
     object(alert, "-")
 }
 
-/// Word by which operations find a target of a kind.
+/// Returns the word by which operations find a target of a kind.
 const fn word_of(kind: IndicatorKind) -> &'static str {
     match kind {
         IndicatorKind::Database => "dbinstance",
@@ -162,7 +162,7 @@ const fn word_of(kind: IndicatorKind) -> &'static str {
     }
 }
 
-/// Whether this is one of AWS's ids for who acted, which stand beside a name.
+/// Returns whether a value is one of AWS's unique ids, which accompany the name of an actor.
 fn is_unique_id(value: &str) -> bool {
     ["AIDA", "AROA", "ASIA", "AKIA"]
         .iter()
@@ -174,7 +174,7 @@ fn acted(alert: &Alert, value: &str) -> bool {
 }
 
 impl Alert {
-    /// What it was done to, by name: the first resource that is no identity which acted, else the first such target.
+    /// Returns the name of the object: the first resource that is not an acting identity, else the first such target.
     #[must_use]
     pub fn object(&self) -> Option<&str> {
         let mut resources = self.resources.iter().filter(|one| !self.is_actor(one));
@@ -187,7 +187,7 @@ impl Alert {
             .or_else(|| targets.next().map(|one| one.value.as_str()))
     }
 
-    /// Whether a resource is the identity that acted, or its key.
+    /// Returns whether a resource is the identity that acted, or its key.
     #[must_use]
     pub fn is_actor(&self, resource: &Resource) -> bool {
         let mut actors = self.with_role(Role::Actor);
@@ -207,21 +207,22 @@ pub(super) fn name_of_resource(resource: &Resource) -> String {
     short(resource.name.as_deref().unwrap_or(resource.short_id()))
 }
 
-/// An indicator by the name that a resource gives it.
+/// Returns an indicator by its resource's display name.
 fn name_of(alert: &Alert, one: &Indicator) -> String {
     let mut resources = alert.resources.iter();
     let resource = resources.find(|resource| resource.id == one.value);
     resource.map_or_else(|| short(&one.value), name_of_resource)
 }
 
-/// Returns whether the feed tells of somebody only that they were given a right. They count as who acted, and did nothing.
+/// Returns whether the feed reports a principal only as the receiver of a right. Such a principal has the role of
+/// actor, but did nothing.
 fn was_given(alert: &Alert, value: &str) -> bool {
     let mut callers = alert.callers.iter();
     let mut grantees = alert.details_of(DetailKind::Grantee);
     grantees.any(|one| one == value) && !callers.any(|one| one.principal.as_deref() == Some(value))
 }
 
-/// Says who was given a right: `, granted to mallory`.
+/// Returns who was given a right: `, granted to mallory`.
 pub(super) fn granted(alert: &Alert) -> String {
     let grantees = alert.details_of(DetailKind::Grantee);
     let grantees: Vec<&str> = grantees.filter(|one| was_given(alert, one)).collect();
@@ -231,14 +232,14 @@ pub(super) fn granted(alert: &Alert) -> String {
     }
 }
 
-/// Returns the principals that it was done to.
+/// Returns the principals that are targets of the action.
 pub(super) fn victims(alert: &Alert) -> Vec<&str> {
     let mut all = values(alert, Role::Target, IndicatorKind::Principal);
     all.retain(|one| !acted(alert, one) && !is_unique_id(one));
     all
 }
 
-/// The values of one role and kind, without those who only were given a right.
+/// Returns the values of one role and kind, without principals that were only given a right.
 pub(super) fn values(alert: &Alert, role: Role, kind: IndicatorKind) -> Vec<&str> {
     alert
         .with_role(role)
@@ -248,7 +249,7 @@ pub(super) fn values(alert: &Alert, role: Role, kind: IndicatorKind) -> Vec<&str
         .collect()
 }
 
-/// The first of these, and how many more there are.
+/// Returns the first values and the number of the remaining ones.
 pub(super) fn named(values: &[&str]) -> String {
     let first: Vec<String> = values
         .iter()
@@ -261,7 +262,7 @@ pub(super) fn named(values: &[&str]) -> String {
     }
 }
 
-/// One line of bounded length.
+/// Returns the value as one line of bounded length.
 pub(super) fn short(value: &str) -> String {
     cut(&single_line(value), MOST_CHARS).into_owned()
 }

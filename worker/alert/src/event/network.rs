@@ -1,4 +1,4 @@
-//! What happened in the network: probes, logins, DNS queries, connections.
+//! Describes network events: probes, logins, DNS queries, connections.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use super::entity::{actor, concerned, named, origin, short, values};
 use super::{Clause, is_success};
 use crate::{Alert, DetailKind, IndicatorKind, Outcome, Role};
 
-/// What words in the type of a finding say that the traffic is for; the first one counts.
+/// Purposes of traffic by words in the type of a finding. The first match counts.
 ///
 /// <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_finding-types-active.html>
 const PURPOSES: [(&str, &str); 27] = [
@@ -42,7 +42,7 @@ const PURPOSES: [(&str, &str); 27] = [
     ),
 ];
 
-/// What the type says that it is for.
+/// Returns the purpose of the traffic by the finding's type.
 pub(super) fn purpose(alert: &Alert) -> Option<&'static str> {
     let kind = alert.kind.to_ascii_lowercase();
     let found = PURPOSES.iter().find(|(word, _)| kind.contains(word));
@@ -54,7 +54,7 @@ fn is_action(alert: &Alert, word: &str) -> bool {
     action.to_ascii_uppercase().starts_with(word)
 }
 
-/// A probe of a port, or of a service without a login.
+/// Describes a probe of a port, or of a service without a login.
 pub(super) fn probe(alert: &Alert) -> Option<String> {
     let is_probe = is_action(alert, "PORT_PROBE");
     if !is_probe && alert.outcome != Some(Outcome::NotAttempted) {
@@ -67,7 +67,7 @@ pub(super) fn probe(alert: &Alert) -> Option<String> {
     })
 }
 
-/// Logins, each with its own result where the alert tells.
+/// Describes logins, each with its own result where the alert has one.
 pub(super) fn log_in(alert: &Alert) -> Option<String> {
     let result = |got_in: bool| -> Vec<&str> {
         let all = alert.details.iter();
@@ -105,7 +105,8 @@ pub(super) fn log_in(alert: &Alert) -> Option<String> {
     })
 }
 
-/// Names who logged in or tried to: addresses, as the users that results tell of, else as the one identity that acted.
+/// Returns who logged in or tried to: addresses with the users of their results, else with the one identity that
+/// acted.
 fn who(alert: &Alert, results: &[&str]) -> String {
     let (mut addresses, mut users): (Vec<&str>, Vec<&str>) = results
         .iter()
@@ -120,7 +121,7 @@ fn who(alert: &Alert, results: &[&str]) -> String {
     }
 }
 
-/// ` as admin`, where one identity acted.
+/// Returns ` as admin`, where exactly one identity acted.
 fn user(alert: &Alert) -> String {
     match values(alert, Role::Actor, IndicatorKind::Principal).as_slice() {
         [user] => format!(" as {}", short(user)),
@@ -128,7 +129,7 @@ fn user(alert: &Alert) -> String {
     }
 }
 
-/// `, 240 attempts`, where one number is told.
+/// Returns `, 240 attempts`, where the alert has exactly one number.
 fn attempts(alert: &Alert) -> String {
     let counts: Vec<&str> = alert.details_of(DetailKind::EventCount).collect();
     match counts.as_slice() {
@@ -137,7 +138,7 @@ fn attempts(alert: &Alert) -> String {
     }
 }
 
-/// A DNS query.
+/// Describes a DNS query.
 pub(super) fn query(alert: &Alert) -> Option<String> {
     let domains = values(alert, Role::Remote, IndicatorKind::Domain);
     if domains.is_empty() || !(is_action(alert, "DNS_REQUEST") || is_action(alert, "DNS ACTIVITY"))
@@ -155,7 +156,7 @@ pub(super) fn query(alert: &Alert) -> Option<String> {
     Some(clause.ended(alert))
 }
 
-/// A connection, in the direction that the feed tells.
+/// Describes a connection in the direction that the feed reports.
 pub(super) fn connection(alert: &Alert) -> Option<String> {
     let told = alert.details_of(DetailKind::Direction).next();
     let told = told
@@ -192,7 +193,7 @@ pub(super) fn connection(alert: &Alert) -> Option<String> {
     Some(clause.ended(alert))
 }
 
-/// What the resource talked to, by address, else by name.
+/// Returns the far ends of the resource's connections, by address, else by name.
 pub(super) fn far_ends(alert: &Alert) -> Vec<&str> {
     [IndicatorKind::Ip, IndicatorKind::Domain, IndicatorKind::Url]
         .map(|kind| values(alert, Role::Remote, kind))
@@ -201,7 +202,7 @@ pub(super) fn far_ends(alert: &Alert) -> Vec<&str> {
         .unwrap_or_default()
 }
 
-/// `port 22 of `, where one port is told.
+/// Returns `port 22 of `, where the alert has exactly one port.
 fn port(alert: &Alert, kind: DetailKind) -> String {
     let mut ports: Vec<&str> = alert.details_of(kind).collect();
     ports.dedup();

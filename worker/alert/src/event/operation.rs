@@ -1,15 +1,15 @@
-//! An operation of a cloud's API in plain words.
+//! Describes an operation of a cloud's API in plain words.
 
 use super::entity::{object, short};
 use crate::{Alert, DetailKind, Provider};
 
-/// The operations that have words of their own.
+/// Operations with phrases of their own.
 const OPERATIONS: &str = include_str!("operations.tsv");
 
-/// Operations whose direction the vendor's type or title tells, each with its words.
+/// Operations whose direction follows from the vendor's type or title, with their phrases.
 const DIRECTIONS: &str = include_str!("directions.tsv");
 
-/// What an operation does, as a verb with its object.
+/// An operation as a verb with its object.
 pub(super) struct Phrase {
     /// `stop CloudTrail trail org`.
     pub(super) base: String,
@@ -25,7 +25,7 @@ struct Row<'a> {
     word: &'a str,
 }
 
-/// Returns the words for the one operation of an alert; none where it tells of none or of several.
+/// Returns the phrase for the one operation of an alert, or `None` when it has none or several.
 pub(super) fn phrase(alert: &Alert) -> Option<Phrase> {
     let told = operation(alert)?;
     let (service, name) = parts(told);
@@ -39,7 +39,7 @@ pub(super) fn phrase(alert: &Alert) -> Option<Phrase> {
             past: format!("{} {words}", row.past),
         });
     }
-    // A phrase is no name of a method: it stands as it is told.
+    // A phrase with spaces is not a method name and stays unchanged.
     if name.contains(char::is_whitespace) {
         let quoted = format!("\"{}\"", short(name));
         return Some(Phrase {
@@ -63,12 +63,12 @@ pub(super) fn phrase(alert: &Alert) -> Option<Phrase> {
     })
 }
 
-/// Whether the one operation of an alert has words of its own, which say what it is for.
+/// Returns whether the one operation of an alert has a phrase of its own, which names its purpose.
 pub(super) fn is_known(alert: &Alert) -> bool {
     operation(alert).is_some_and(|told| row(parts(told).1).is_some())
 }
 
-/// Returns the names of all operations that the alert tells of, without doubles.
+/// Returns the names of all operations of the alert, without duplicates.
 pub(super) fn names(alert: &Alert) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for told in alert.details_of(DetailKind::Operation) {
@@ -80,13 +80,13 @@ pub(super) fn names(alert: &Alert) -> Vec<&str> {
     names
 }
 
-/// The detail, else what the action names behind `AWS_API_CALL`, else an action that is a method's name.
+/// Returns the operation: the detail, else the name after `AWS_API_CALL`, else an action that is a method name.
 fn operation(alert: &Alert) -> Option<&str> {
     match names(alert).len() {
         0 => {
             let action = alert.action.as_deref()?;
             let called = action.strip_prefix("AWS_API_CALL ");
-            // An action that only repeats the type is what happened, and no call.
+            // An action that only repeats the type is an event, not a call.
             let is_call = |action: &&str| is_method(action) && *action != alert.kind;
             called.or_else(|| Some(action).filter(is_call))
         }
@@ -95,13 +95,14 @@ fn operation(alert: &Alert) -> Option<&str> {
     }
 }
 
-/// Whether this is one name in mixed case, as methods of APIs have: `SetIamPolicy`, `v1.compute.instances.insert`.
+/// Returns whether a text is one name in mixed case, as API methods have: `SetIamPolicy`,
+/// `v1.compute.instances.insert`.
 fn is_method(action: &str) -> bool {
     let is_one = !action.contains([' ', '_', '-', ':']);
     is_one && (action.contains('.') || row(action).is_some())
 }
 
-/// The service in short, where it is told, and the name: `s3` and `GetObject` of `s3.amazonaws.com GetObject`.
+/// Returns the short service, if known, and the name: `s3` and `GetObject` of `s3.amazonaws.com GetObject`.
 fn parts(told: &str) -> (Option<&str>, &str) {
     let is_one = |name: &str| !name.trim().contains(char::is_whitespace);
     let is_method = |name: &str| is_one(name) && !name.trim().starts_with(char::is_lowercase);
@@ -117,7 +118,8 @@ fn parts(told: &str) -> (Option<&str>, &str) {
     (service.filter(|word| !word.is_empty()), name)
 }
 
-/// The row of a name: of a dotted one by its last two parts, else its last; a version behind it counts for nothing.
+/// Returns the row of a name. A dotted name is looked up by its last two parts, else by its last. A version suffix is
+/// ignored.
 fn row(name: &str) -> Option<Row<'static>> {
     let last = name.rsplit('.').next().unwrap_or(name);
     let two = name.rmatch_indices('.').nth(1).map(|(at, _)| at + 1);
@@ -129,7 +131,7 @@ fn row(name: &str) -> Option<Row<'static>> {
         .map(|(_, row)| row)
 }
 
-/// The row of a name that the vendor's type or title speaks of.
+/// Returns the row of a name that fits the vendor's type or title.
 fn directed(alert: &Alert, name: &str) -> Option<Row<'static>> {
     let bare = |text: &str| text.replace([' ', '-', '_'], "").to_lowercase();
     let (kind, title) = (bare(&alert.kind), bare(&alert.title));
@@ -147,7 +149,7 @@ fn rows() -> impl Iterator<Item = (&'static str, Row<'static>)> {
     lines.filter_map(read)
 }
 
-/// The name of an operation, and its words.
+/// Parses one line: the name of an operation and its phrase.
 fn read(line: &'static str) -> Option<(&'static str, Row<'static>)> {
     let mut columns = line.split('\t');
     let name = columns.next()?;

@@ -1,4 +1,4 @@
-//! The name by which people know the product that made a finding.
+//! Display names of products.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::entity::short;
 use crate::Alert;
 use crate::feed::told;
 
-/// Products whose names are not their words with capitals.
+/// Products whose display name is not their key with capitals.
 const PRODUCTS: [(&str, &str); 6] = [
     ("guardduty", "GuardDuty"),
     ("scc", "Security Command Center"),
@@ -15,16 +15,16 @@ const PRODUCTS: [(&str, &str); 6] = [
     ("crowdstrike", "CrowdStrike"),
     ("sentinelone", "SentinelOne"),
 ];
-/// Words of products that are written in capitals.
+/// Words that are written in capitals.
 const ACRONYMS: [&str; 8] = ["aws", "gcp", "edr", "xdr", "ndr", "ids", "waf", "siem"];
-/// Names that are those of the products that made the findings of our own feeds, without spaces.
+/// Names of the products of built-in feeds, without spaces.
 const RESERVED: [&str; 2] = ["guardduty", "securitycommandcenter"];
-/// The name that Security Hub gives to the product of an account that gave it none.
+/// Security Hub's name for the unnamed product of an account.
 const UNNAMED: &str = "Default";
-/// Digits of the id of an account.
+/// Number of digits of an account id.
 const ACCOUNT_DIGITS: usize = 12;
 
-/// Returns the name that is known, else the one that the finding tells, else the words of the key.
+/// Returns the known name, else the name in the finding, else the words of the key.
 pub(super) fn name(alert: &Alert) -> String {
     let word = alert.key.product.as_str();
     let known = PRODUCTS.iter().find(|(product, _)| *product == word);
@@ -34,7 +34,7 @@ pub(super) fn name(alert: &Alert) -> String {
         .unwrap_or_else(|| by_words(word))
 }
 
-/// Returns the name that the finding gives its product; none where somebody else's name would be taken for it.
+/// Returns the product's name in the finding, or `None` where it could be mistaken for another product.
 fn told_name(alert: &Alert) -> Option<String> {
     let paths: &[&str] = match alert.feed.as_str() {
         "ocsf" => &["/metadata/product/name"],
@@ -50,17 +50,17 @@ fn told_name(alert: &Alert) -> Option<String> {
     (!is_reserved(name)).then(|| short(name))
 }
 
-/// Returns whether a name has that of a product of our own feeds in it.
+/// Returns whether a name contains that of a built-in feed's product.
 fn is_reserved(name: &str) -> bool {
     let letters = name.chars().filter(|one| one.is_alphanumeric());
     let letters: String = letters.flat_map(char::to_lowercase).collect();
     RESERVED.iter().any(|word| letters.contains(word))
 }
 
-/// Returns the words of a key without the account and the company before the product's own name.
+/// Returns the words of a key without the account and company that precede the product's own name.
 fn by_words(word: &str) -> String {
     let mut words: Vec<&str> = word.split('_').collect();
-    // A product of an account that calls itself by a name of ours is told with its account.
+    // A custom product that uses a reserved name is shown with its account.
     let is_reserved = is_reserved(word);
     if let [first, _, ..] = words.as_slice()
         && !is_reserved
@@ -69,7 +69,7 @@ fn by_words(word: &str) -> String {
     {
         words.remove(0);
     }
-    // `wiz_inc_wiz_security` begins with the company, whose name the product has too.
+    // `wiz_inc_wiz_security` begins with the company, and the product's name repeats it.
     let again = words
         .iter()
         .skip(1)

@@ -1,10 +1,10 @@
-//! Sentences as somebody reads them who was woken.
+//! Sentences as the reader on call sees them.
 
 use serde_json::{Value, json};
 
 use crate::Alert;
 
-/// An alert of GuardDuty with these fields; details and indicators are written short.
+/// Returns the sentence for a GuardDuty alert with these fields; details and indicators are abbreviated.
 fn said(fields: Value) -> String {
     alert(fields).what_happened()
 }
@@ -44,7 +44,7 @@ fn rows(rows: &Value, names: [&str; 3]) -> Value {
     rows.as_array().unwrap().iter().map(row).collect()
 }
 
-/// Alice with her key, who called from an address.
+/// Returns an alert about Alice with her key, who called from an address.
 fn alice(more: Value) -> Value {
     let mut fields = json!({
         "resources": [["AccessKey", "AKIAEXAMPLECASE00001", "alice"]],

@@ -1,8 +1,8 @@
-//! The cloud that a word or an id tells.
+//! Recognises a cloud by a word or an id.
 
 use crate::Provider;
 
-/// How names of clouds and of their partitions, types and ids begin.
+/// Prefixes of names, partitions, types and ids of clouds.
 const CLOUDS: [(&str, Provider); 9] = [
     ("aws", Provider::Aws),
     ("amazon", Provider::Aws),
@@ -15,7 +15,7 @@ const CLOUDS: [(&str, Provider); 9] = [
     ("//", Provider::Gcp),
 ];
 
-/// Returns the cloud of an id, a type or a name that begins with that of a cloud.
+/// Returns the cloud whose prefix an id, a type or a name has.
 pub(super) fn cloud_of(text: &str) -> Option<Provider> {
     let lower = text.trim().to_ascii_lowercase();
     let mut known = CLOUDS.iter();
@@ -24,7 +24,7 @@ pub(super) fn cloud_of(text: &str) -> Option<Provider> {
         .map(|(_, provider)| *provider)
 }
 
-/// Returns the cloud of a field that says nothing else: any word of it may name the cloud.
+/// Returns the cloud that any word of the text names. It is for fields that hold nothing else.
 pub(super) fn cloud_named(text: &str) -> Option<Provider> {
     let by_word = || {
         let words = text.split(|one: char| !one.is_alphanumeric());

@@ -1,9 +1,9 @@
-//! Names of checks: which control, rule or detector made a finding, the same in every account and at every run.
+//! Names of checks: the control, rule or detector that made a finding, the same in every account and at every run.
 //!
-//! A type groups storms, mutes, routes and playbooks. Products write names of checks with the id of a finding, of an
-//! account or of a run behind them; with it each finding would have a type of its own.
+//! A type groups storms, mutes, routes and playbooks. Products append the id of a finding, an account or a run to
+//! names of checks. With this suffix each finding would have a type of its own.
 
-/// What products write where they have nothing to say.
+/// Placeholders that products write instead of a value.
 const PLACEHOLDERS: [&str; 16] = [
     "n/a",
     "na",
@@ -23,13 +23,13 @@ const PLACEHOLDERS: [&str; 16] = [
     "(null)",
 ];
 
-/// Bytes of the longest of these.
+/// Length in bytes of the longest placeholder.
 const LONGEST: usize = 14;
 
-/// Resource types of ARNs that name who looked, not what was looked for.
+/// Resource types of ARNs that name the scanner, not the check.
 const OBSERVERS: [&str; 4] = ["analyzer", "detector", "hub", "product"];
 
-/// What stands between the parts of a name.
+/// Separators between the parts of a name.
 const SEPARATORS: [char; 6] = ['-', '_', '/', ':', '#', '@'];
 
 /// Returns the text, or `None` where it is a placeholder.
@@ -42,7 +42,7 @@ pub(crate) fn told(text: &str) -> Option<&str> {
     (!text.is_empty() && !is_placeholder).then_some(text)
 }
 
-/// Returns the name of a check without the noise of ARNs and without random tails; `None` where no name is left.
+/// Returns the name of a check without ARN parts and random tails, or `None` where no name is left.
 ///
 /// `security-control/S3.8` is `S3.8`, `prowler-iam_user_mfa_enabled` is itself, and
 /// `securityhub-sqs-queue-encrypted-12ab34cd` is `securityhub-sqs-queue-encrypted`.
@@ -58,8 +58,8 @@ pub(super) fn check_name(text: &str) -> Option<String> {
 
 /// Cuts an ARN down to the check that it names.
 ///
-/// A rule that belongs to nobody's account is told by its whole path (`arn:aws:securityhub:::ruleset/cis-aws-…/rule/1.3`),
-/// one of an account by its last part, and what made the finding by nothing.
+/// A rule without an account keeps its whole path (`arn:aws:securityhub:::ruleset/cis-aws-…/rule/1.3`), and a rule of
+/// an account its last part. The ARN of a scanner gives nothing.
 fn without_arn(text: &str) -> Option<&str> {
     let Some(arn) = text.strip_prefix("arn:") else {
         return Some(text);
@@ -89,7 +89,7 @@ fn without_random_tail(name: &str) -> &str {
     name
 }
 
-/// Returns where the random tail of a name begins.
+/// Returns the position of the random tail of a name.
 fn tail(name: &str) -> Option<usize> {
     let long = [36, 20, 24]
         .iter()

@@ -1,7 +1,7 @@
-//! An alert in the making: what a feed read, before it is cleaned, bounded and hashed.
+//! A draft of an alert: the values that a feed read, before they are cleaned, bounded and hashed.
 //!
-//! All feeds fill one in, so that every alert is treated alike by [`finish`]. Typed values are validated as they are
-//! added; what is none stays in the raw JSON only.
+//! All feeds fill in a draft, so that [`finish`] treats every alert alike. Typed values are validated when they are
+//! added. Invalid values stay in the raw JSON only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,23 +22,23 @@ mod values;
 
 use values::Unread;
 
-/// Most candidates that are held while reading.
+/// Maximum number of indicator candidates while reading.
 const MAX_CANDIDATES: usize = 4096;
 const MAX_RESOURCES: usize = 64;
-/// Most principals whose kind is kept.
+/// Maximum number of principals whose kind is kept.
 const MAX_PRINCIPALS: usize = 64;
-/// Most addresses of what an alert concerns.
+/// Maximum number of addresses of the resource.
 const MAX_ADDRESSES: usize = 64;
 const MAX_DESCRIPTION_BYTES: usize = 8192;
 
-/// Details that hold a command.
+/// Kinds of details that hold a command.
 const COMMANDS: [DetailKind; 3] = [
     DetailKind::CommandLine,
     DetailKind::ParentCommandLine,
     DetailKind::Persistence,
 ];
 
-/// What a feed read from a finding.
+/// Values that a feed read from a finding.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(crate) feed: String,
@@ -50,7 +50,7 @@ pub(crate) struct Draft {
     pub(crate) description: String,
     pub(crate) severity: Severity,
     pub(crate) severity_sent: String,
-    /// Whether that is a word or number of which nobody told what it means.
+    /// Whether the severity is a word or number of unknown meaning.
     pub(crate) unknown_severity: bool,
     pub(crate) provider: Provider,
     pub(crate) account: Option<String>,
@@ -61,45 +61,45 @@ pub(crate) struct Draft {
     pub(crate) action: Option<String>,
     pub(crate) outcome: Option<Outcome>,
     pub(crate) remediation: Option<String>,
-    /// The finding's whole id, where `id` is a part of it.
+    /// The finding's full id, where `id` is a part of it.
     pub(crate) finding_id: Option<String>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) techniques: BTreeSet<Technique>,
     pub(crate) times: Times,
     pub(crate) count: u64,
     pub(crate) state: FeedState,
-    /// Whose credentials were used, where that is another account than the one it was made for.
+    /// Account of the credentials that were used, where it is not the alert's account.
     pub(crate) caller_account: Option<String>,
     /// Number and id of the project, where the finding has both.
     pub(crate) project: Option<(String, String)>,
     indicators: BTreeSet<(Role, IndicatorKind, String)>,
     principals: BTreeSet<Principal>,
-    /// Addresses of what it concerns.
+    /// Addresses of the resource that the alert concerns.
     addresses: BTreeSet<String>,
     callers: BTreeSet<Caller>,
-    /// Credentials that the finding names beside the call that was made with them.
+    /// Credentials that the finding names beside the call that used them.
     credentials: Vec<CallRecord>,
     pub(crate) direction: Option<Direction>,
-    /// JSON pointers of fields that say who acted and cannot be read.
+    /// JSON pointers of fields that name an actor but cannot be read.
     unreadable: BTreeSet<String>,
-    /// Such fields, before their pointers are looked up.
+    /// Unread fields whose pointers are not yet looked up.
     unread: Vec<Unread>,
-    /// Whether a limit dropped values that say who acted, or what it was done to.
+    /// Whether a limit dropped values that name an actor or target.
     pub(crate) unseen: bool,
     details: BTreeSet<Detail>,
     overflow: bool,
 }
 
-/// The products whose findings have a reader of their own: nobody else's take their place.
+/// Products whose findings have a reader of their own. Findings of other feeds cannot claim to be theirs.
 const READ_HERE: [&str; 2] = ["guardduty", "scc"];
 
 impl Draft {
-    /// An empty draft: `feed` read it, `product` made it under `id`, and its type is `kind`.
+    /// Creates an empty draft: `feed` read it, `product` made it under `id`, and its type is `kind`.
     pub(crate) fn new(feed: &str, product: &str, id: &str, kind: &str) -> Self {
         let product = product_word(product);
         Self {
             feed: feed.to_owned(),
-            // Only we make ours.
+            // Only Nightshift makes findings of its own product.
             product: if product == OUR_PRODUCT {
                 format!("{feed}_{product}")
             } else {
@@ -144,7 +144,7 @@ impl Draft {
         }
     }
 
-    /// The same, where whoever sent the finding says what its product is called.
+    /// Creates an empty draft whose product name comes from the sender of the finding.
     pub(crate) fn of_others(feed: &str, product: &str, id: &str, kind: &str) -> Self {
         let mut draft = Self::new(feed, product, id, kind);
         if READ_HERE.contains(&draft.product.as_str()) {
@@ -153,8 +153,8 @@ impl Draft {
         draft
     }
 
-    /// Adds a typed value, if the node holds one, and returns it as the indicator has it. Of who acted and of the far end
-    /// all values are returned, and what cannot be read is kept: see [`values`].
+    /// Adds a typed value, if the node holds one, and returns it in the indicator's form. For actors and far ends all
+    /// values are returned, and unreadable fields are kept: see [`values`].
     pub(crate) fn add(&mut self, kind: IndicatorKind, role: Role, node: Node<'_>) -> Vec<String> {
         let text = node.str();
         if text.is_some_and(|text| values::is_nobody(kind, text)) {
@@ -169,7 +169,7 @@ impl Draft {
         }
     }
 
-    /// Adds a typed value, if the text is one, and returns it as the indicator has it.
+    /// Adds a typed value, if the text is one, and returns it in the indicator's form.
     pub(crate) fn add_text(
         &mut self,
         kind: IndicatorKind,
@@ -184,7 +184,7 @@ impl Draft {
         let value = found.value.clone();
         self.indicators
             .insert((found.role, found.kind, found.value));
-        // Who acted comes before all others, however late it is told.
+        // Actors come before all others, however late they are read.
         if self.indicators.len() > MAX_CANDIDATES
             && let Some((role, ..)) = self.indicators.pop_last()
         {
@@ -194,7 +194,7 @@ impl Draft {
         Some(value)
     }
 
-    /// Adds an address of what it concerns, as related: it is no part of what happened.
+    /// Adds an address of the resource as related, because it played no part in the event.
     pub(crate) fn add_address(&mut self, node: Node<'_>) {
         let told = node.str();
         let address =
@@ -205,18 +205,18 @@ impl Draft {
         self.add(IndicatorKind::Ip, Role::Related, node);
     }
 
-    /// Whether the text is an address of what it concerns.
+    /// Returns whether the text is an address of the resource.
     pub(crate) fn is_own_address(&self, text: &str) -> bool {
         let address = Indicator::parse(IndicatorKind::Ip, text, Role::Related);
         address.is_some_and(|address| self.addresses.contains(&address.value))
     }
 
-    /// Adds a typed value as related and returns it as the indicator has it.
+    /// Adds a typed value as related and returns it in the indicator's form.
     pub(crate) fn add_related(&mut self, kind: IndicatorKind, node: Node<'_>) -> Option<String> {
         self.add_text(kind, Role::Related, node.str()?)
     }
 
-    /// Keeps what a principal is, where its unique id or the word of AWS for it tells.
+    /// Records the kind of a principal, where its unique id or AWS's type word gives it.
     pub(crate) fn tell_kind(&mut self, name: &str, id: Option<&str>, word: Option<&str>) {
         let canonical = |text| {
             Indicator::parse(IndicatorKind::Principal, text, Role::Related).map(|one| one.value)
@@ -233,20 +233,20 @@ impl Draft {
         }
     }
 
-    /// Returns whether a key or an identity among the resources is who acted: it is in a threat, but AWS Health tells which
-    /// ones are exposed, not who used them.
+    /// Returns whether a key or identity among the resources acted. That holds for threats, but AWS Health reports
+    /// exposed credentials, not their use.
     pub(crate) fn credentials_acted(&self) -> bool {
         self.class == Class::Threat && self.product != "health"
     }
 
-    /// Whether anything of this kind plays this part.
+    /// Returns whether an indicator of this kind has this role.
     pub(crate) fn names_any(&self, kind: IndicatorKind, role: Role) -> bool {
         self.indicators
             .iter()
             .any(|(its, known, _)| (*its, *known) == (role, kind))
     }
 
-    /// Whether this value plays this part.
+    /// Returns whether this value has this role.
     pub(crate) fn plays(&self, kind: IndicatorKind, role: Role, text: &str) -> bool {
         Indicator::parse(kind, text, role).is_some_and(|found| {
             self.indicators
@@ -254,7 +254,7 @@ impl Draft {
         })
     }
 
-    /// The addresses and domains that acted or are the far end.
+    /// Returns the addresses and domains that are actors or remotes.
     pub(crate) fn far_ends(&self) -> impl Iterator<Item = &str> {
         let is_end = |role, kind| {
             matches!(role, Role::Actor | Role::Remote)
@@ -266,12 +266,12 @@ impl Draft {
             .map(|(_, _, value)| value.as_str())
     }
 
-    /// Adds a detail, if something stands there; numbers and booleans are written as text.
+    /// Adds a detail, if the node has a value. Numbers and booleans are written as text.
     pub(crate) fn add_detail(&mut self, kind: DetailKind, node: Node<'_>) {
         self.add_detail_about(kind, node, None);
     }
 
-    /// Adds a detail of an indicator's value or of a resource's id.
+    /// Adds a detail that describes an indicator or resource.
     pub(crate) fn add_detail_about(
         &mut self,
         kind: DetailKind,
@@ -283,8 +283,8 @@ impl Draft {
         }
     }
 
-    /// Adds a detail that is text already. What a command line carries in base64 becomes a detail of its own: of the
-    /// command itself that part is redacted, for it may be a secret.
+    /// Adds a text as a detail. Base64 in a command line becomes a detail of its own, because it is redacted in the
+    /// command as a possible secret.
     pub(crate) fn add_detail_text(&mut self, kind: DetailKind, text: &str, about: Option<&str>) {
         let text = text.trim();
         if text.is_empty() {
@@ -307,7 +307,7 @@ impl Draft {
         });
     }
 
-    /// Adds an address or a domain, whichever the node is; a port after it is ignored.
+    /// Adds an address or a domain, whichever the node holds. A port after it is ignored.
     pub(crate) fn add_host(&mut self, role: Role, node: Node<'_>) {
         let text = node.str().unwrap_or_default();
         match text.rsplit_once(':') {
@@ -322,7 +322,7 @@ impl Draft {
         }
     }
 
-    /// Adds what free text names, as [`Role::Related`] unless it already plays a part.
+    /// Adds the values that free text names, as [`Role::Related`] unless they already have a role.
     pub(crate) fn add_from_text(&mut self, text: &str) {
         let mut head = text
             .get(..text.floor_char_boundary(MAX_DESCRIPTION_BYTES))
@@ -330,7 +330,7 @@ impl Draft {
         if head.len() < text.len() {
             head = whole_words(head);
         }
-        // Values are exempt from redaction: what is a part of a secret, such as its hexadecimal tail, must not be one.
+        // Values are exempt from redaction, so a part of a secret, such as its hexadecimal tail, must not become one.
         let (head, _) = redact_known(head);
         for (kind, value) in indicator::extract(&head) {
             self.add_text(kind, Role::Related, &value);
@@ -340,7 +340,7 @@ impl Draft {
         }
     }
 
-    /// Adds a resource; the first one is the main one.
+    /// Adds a resource. The first one is the main resource.
     pub(crate) fn add_resource(
         &mut self,
         kind: &str,
@@ -364,7 +364,7 @@ impl Draft {
         });
     }
 
-    /// Writes all names of resources with the project's id where they have its number: one resource has one name.
+    /// Replaces the project's number by its id in the names of resources, so that each resource has one name.
     pub(crate) fn unify_project(&mut self) {
         let Some((number, id)) = self.project.take() else {
             return;
@@ -402,13 +402,13 @@ impl Draft {
             .collect();
     }
 
-    /// Puts the event times that are known into `times`.
+    /// Sets the known event times in `times`.
     pub(crate) fn seen(&mut self, first: Node<'_>, last: Node<'_>) {
         self.times.first_seen = first.time().or(self.times.first_seen);
         self.times.last_seen = last.time().or(self.times.last_seen);
     }
 
-    /// Widens the window of events by another one.
+    /// Widens the event window by another one.
     pub(crate) fn seen_within(&mut self, first: Node<'_>, last: Node<'_>) {
         let times = &mut self.times;
         times.first_seen = match (times.first_seen, first.time()) {
@@ -419,7 +419,7 @@ impl Draft {
     }
 }
 
-/// The product's name as one word: lower case, `_` for anything else.
+/// Returns the product's name as one lower-case word with `_` for other characters.
 fn product_word(product: &str) -> String {
     let mut word = String::with_capacity(product.len());
     for character in product.trim().chars().take(64) {

@@ -1,8 +1,8 @@
-//! Feeds that the configuration describes: our fields by JSON pointers into the finding.
+//! Generic feeds of the configuration, which map fields by JSON pointers into the finding.
 //!
-//! `matches` must point to something for the feed to be recognised. Of [`FIELDS`], `id` and `type` are needed; all others
-//! may be left out. A pointer to a list gives each of its elements; in a pointer `*` stands for each element of a list, and
-//! `[type=User]` for each whose `type` is `User`. A pointer behind `envelope:` leads into what stood around the finding instead.
+//! The feed is recognised when `matches` points to a value. Of [`FIELDS`], `id` and `type` are required. A pointer to
+//! a list gives each of its elements. In a pointer `*` stands for each element of a list, and `[type=User]` for each
+//! whose `type` is `User`. A pointer behind `envelope:` leads into the wrappers of the finding.
 
 mod fields;
 mod severity;
@@ -24,16 +24,16 @@ use crate::{
     CANARY_FEED, Class, DetailKind, Direction, IndicatorKind, Provider, ReadError, Role, is_public,
 };
 
-/// What stands before a pointer into the wrappers of a finding.
+/// Prefix of a pointer into the wrappers of a finding.
 const IN_ENVELOPE: &str = "envelope:";
 
-/// Details whose text names what a program talks to.
+/// Details whose text names the far ends of a program.
 const COMMANDS: [DetailKind; 2] = [DetailKind::CommandLine, DetailKind::ParentCommandLine];
 
-/// Names by which a product calls itself in the place of who acted, with the type of the findings in which it does.
+/// Names by which a product itself appears as the actor, with the type of those findings.
 const PRODUCTS: [(&str, &str); 1] = [("security.threat.detected", "system@okta.com")];
 
-/// Returns whether the name of who acted is that of the product, which only tells of it.
+/// Returns whether the actor's name is that of the product, which only reports.
 fn is_product(draft: &Draft, name: Node<'_>) -> bool {
     let mut products = PRODUCTS.iter();
     products.any(|(kind, product)| draft.kind == *kind && name.is(product))
@@ -42,30 +42,30 @@ fn is_product(draft: &Draft, name: Node<'_>) -> bool {
 /// A feed of the configuration (`[[feed]]`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GenericFeed {
-    /// Its name: the alerts' feed.
+    /// The feed's name, which its alerts carry.
     pub name: String,
     /// JSON pointer that must exist in a finding of this feed.
     pub matches: String,
     /// JSON pointer to the list of findings in a message of this feed that holds several.
     pub list: Option<String>,
-    /// Our fields ([`FIELDS`]) to JSON pointers in the finding.
+    /// Field names ([`FIELDS`]) with JSON pointers in the finding.
     pub fields: BTreeMap<String, String>,
-    /// The product that made the finding, for its key; the feed's name if not given.
+    /// The product in the alert key; by default the feed's name.
     pub product: Option<String>,
-    /// How its severities are read.
+    /// The rule for reading severities.
     pub severity: SeverityRule,
 }
 
 impl GenericFeed {
-    /// Whether a finding is one of this feed.
+    /// Returns whether a value is a finding of this feed.
     pub(crate) fn recognises(&self, value: &Value, wrappers: &Wrappers) -> bool {
         !resolve(&self.matches, value, wrappers).is_empty()
     }
 
-    /// Whether a message is a finding of this feed, told by a field that does not stand in what is around findings too
-    /// (`beside`), rather than something that holds findings.
+    /// Returns whether a message is itself a finding of this feed, and not a container of findings. The field that
+    /// decides must not be a field of containers (`beside`).
     pub(crate) fn claims(&self, value: &Value, wrappers: &Wrappers, beside: &[&str]) -> bool {
-        // A match in an envelope fits at every level inwards: there the id tells.
+        // A match in an envelope fits at every inner level, so the id decides there.
         let told_by = match self.fields.get("id") {
             Some(id) if self.matches.starts_with(IN_ENVELOPE) => id,
             _ => &self.matches,
@@ -75,7 +75,7 @@ impl GenericFeed {
         !beside.contains(&first) && self.recognises(value, wrappers) && has("id") && has("type")
     }
 
-    /// Whether a message holds findings of this feed in the list that it names.
+    /// Returns whether the feed's list in a message holds findings of this feed.
     pub(crate) fn lists_in(&self, value: &Value) -> bool {
         let list = self.list.as_ref().and_then(|list| value.pointer(list));
         let mut elements = list.and_then(Value::as_array).into_iter().flatten();
@@ -86,7 +86,7 @@ impl GenericFeed {
         }
     }
 
-    /// What it names that is none of [`FIELDS`] and no [`DetailKind`].
+    /// Returns names in `fields` that are in neither [`FIELDS`] nor [`DetailKind`].
     pub fn unknown_fields(&self) -> impl Iterator<Item = &str> {
         let named = self.fields.keys().map(String::as_str);
         named.filter(|field| {
@@ -94,7 +94,8 @@ impl GenericFeed {
         })
     }
 
-    /// Pointers that are none (they must begin with `/`), what is missing or stands twice, and a name that is ours.
+    /// Returns the faults of the feed: pointers that do not begin with `/`, missing or duplicate fields, a reserved
+    /// name.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let fields = self.fields.iter();
@@ -128,7 +129,7 @@ impl GenericFeed {
             .collect()
     }
 
-    /// Whether nothing tells the scale of its severities, so that numbers are read on the default one.
+    /// Returns whether the severity scale is unknown, so that numbers are read on the default scale.
     #[must_use]
     pub fn wants_scale(&self) -> bool {
         let sends = self.severity.pointer.is_some() || self.fields.contains_key("severity");
@@ -189,7 +190,8 @@ impl GenericFeed {
         Ok(draft)
     }
 
-    /// Adds who acted, where the feed names one of each at most: of several nothing tells whose is whose.
+    /// Adds the caller, where the feed has at most one value of each kind. With several values nothing says which
+    /// belong together.
     fn callers(&self, draft: &mut Draft, value: &Value, wrappers: &Wrappers) {
         let [principals, access_keys, addresses] = [
             ("principal", IndicatorKind::Principal),
@@ -275,8 +277,8 @@ impl GenericFeed {
         }
     }
 
-    /// Whether an address of ours acts on one of the internet: the machine is then what it is about, and the other the far
-    /// end, whichever way the feed names them.
+    /// Returns whether a private address acts on a public one. The machine is then the resource and the public
+    /// address the far end, whichever way the feed names them.
     fn goes_out(&self, value: &Value, wrappers: &Wrappers) -> bool {
         let all_are = |field: &str, are_public: bool| {
             let mut found = self.nodes(value, wrappers, field).peekable();
@@ -293,13 +295,13 @@ impl GenericFeed {
             && all_are("target_ip", true)
     }
 
-    /// The first value of a field.
+    /// Returns the first value of a field.
     fn node<'a>(&self, value: &'a Value, wrappers: &'a Wrappers, field: &str) -> Node<'a> {
         let found = self.found(value, wrappers, field);
         Node::of(found.first().copied().unwrap_or(&Value::Null))
     }
 
-    /// All values of a field.
+    /// Returns all values of a field.
     fn nodes<'a>(
         &self,
         value: &'a Value,
@@ -310,7 +312,7 @@ impl GenericFeed {
         found.flat_map(|found| Node::of(found).items())
     }
 
-    /// What the pointer of a field leads to.
+    /// Returns the values at the pointer of a field.
     fn found<'a>(&self, value: &'a Value, wrappers: &'a Wrappers, field: &str) -> Vec<&'a Value> {
         let pointer = self.fields.get(field);
         let pointer = match field {
@@ -338,7 +340,7 @@ impl GenericFeed {
     }
 }
 
-/// Returns what a pointer leads to in a finding, or behind `envelope:` in the innermost wrapper that has it.
+/// Returns the values at a pointer in a finding, or behind `envelope:` in the innermost wrapper that has any.
 fn resolve<'a>(pointer: &str, value: &'a Value, wrappers: &'a Wrappers) -> Vec<&'a Value> {
     match pointer.strip_prefix(IN_ENVELOPE) {
         Some(pointer) => {
@@ -349,8 +351,8 @@ fn resolve<'a>(pointer: &str, value: &'a Value, wrappers: &'a Wrappers) -> Vec<&
     }
 }
 
-/// Returns what a pointer leads to; a segment `*` stands for each element of a list, `[type=User]` for each with that member.
-/// `null` is nothing.
+/// Returns the values at a pointer. A segment `*` stands for each element of a list, `[type=User]` for each with that
+/// member. `null` is no value.
 fn below<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
     if let Some(found) = value.pointer(pointer) {
         return if found.is_null() {
@@ -377,7 +379,7 @@ fn below<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// Returns whether `[type=User]` stands for an element: one whose `type` is `User`.
+/// Returns whether a segment such as `[type=User]` selects an element, here one whose `type` is `User`.
 fn selects(segment: &str, element: &Value) -> bool {
     let told = segment
         .strip_prefix('[')

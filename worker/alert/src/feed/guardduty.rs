@@ -1,7 +1,7 @@
 //! Amazon GuardDuty findings, as EventBridge (`camelCase`), the API (`PascalCase`) and exports write them.
 //!
-//! Fields: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Finding.html>. Security Hub's copies are
-//! turned into this shape and read here too, so that both give one alert.
+//! Fields: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Finding.html>. Copies in Security Hub are
+//! converted to this shape and read here too, so that both give one alert.
 
 mod action;
 pub(super) mod affected;
@@ -28,7 +28,7 @@ use crate::envelope::describe;
 use crate::severity::assumed;
 use crate::{DetailKind, Provider, ReadError, Severity};
 
-/// Most values of a list that become details.
+/// Maximum number of values of a list that become details.
 const MAX_LISTED: usize = 32;
 
 pub(super) fn recognises(node: Node<'_>) -> bool {
@@ -59,7 +59,7 @@ pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
     };
     let mut draft = Draft::new(feed, "guardduty", &id, &kind);
     draft.provider = Provider::Aws;
-    // Some name the finding's ARN as its id.
+    // Some senders write the finding's ARN as its id.
     draft.finding_id = ["arn", "id"]
         .iter()
         .find_map(|key| node.at(key).str().filter(|id| finding_of_arn(id).is_some()))
@@ -96,13 +96,13 @@ pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
     Ok(draft)
 }
 
-/// What a finding tells beside resource and service.
+/// Details of a finding outside `resource` and `service`.
 const BESIDE: [(DetailKind, &str); 2] = [
     (DetailKind::RelatedFinding, "associatedAttackSequenceArn"),
     (DetailKind::CustomRule, "customDetectionRuleName"),
 ];
 
-/// Adds what stands at these paths as details; of lists on the way each element.
+/// Adds the values at these paths as details. Lists on the way are opened.
 fn add_details(
     draft: &mut Draft,
     node: Node<'_>,
@@ -122,7 +122,7 @@ fn add_details(
     }
 }
 
-/// Severity by GuardDuty's scale: 1–3.9 low, 4–6.9 medium, 7–8.9 high, 9–10 critical.
+/// Returns the severity on GuardDuty's scale: 1–3.9 low, 4–6.9 medium, 7–8.9 high, 9–10 critical.
 ///
 /// <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_findings-severity.html>
 pub(super) fn severity(number: f64) -> Severity {
@@ -136,7 +136,7 @@ pub(super) fn severity(number: f64) -> Severity {
     }
 }
 
-/// The last segment after `/finding/` of a finding's ARN.
+/// Returns the last segment after `/finding/` of a finding's ARN.
 pub(super) fn finding_of_arn(arn: &str) -> Option<&str> {
     let (head, id) = arn.rsplit_once("/finding/")?;
     (head.starts_with("arn:") && !id.is_empty()).then_some(id)
@@ -157,7 +157,7 @@ fn required(node: Node<'_>, key: &str, expected: &str) -> Result<String, ReadErr
     })
 }
 
-/// A sample says so in `additionalInfo` or in its title.
+/// Returns whether `additionalInfo` or the title marks the finding as a sample.
 fn is_sample(node: Node<'_>, info: &AdditionalInfo<'_>) -> bool {
     let places = info.places();
     places.iter().any(|place| place.at("sample").is_true())

@@ -1,12 +1,12 @@
-//! Looking into a vendor's JSON without minding how it is spelled.
+//! Reads a vendor's JSON regardless of its spelling.
 //!
 //! The same finding comes with `camelCase` keys from EventBridge and `PascalCase` keys from the API, with `null` for
-//! objects, numbers in strings, and times in four forms. A [`Node`] reads all of them and is never surprised.
+//! objects, numbers in strings, and times in four forms. A [`Node`] reads all of them and never fails.
 
 use chrono::{DateTime, Datelike, Utc};
 use serde_json::{Map, Value};
 
-/// A place in a finding; it may be empty.
+/// A location in a finding, which may be empty.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Node<'a>(Option<&'a Value>, Keys);
 
@@ -25,7 +25,8 @@ impl<'a> Node<'a> {
         self.0
     }
 
-    /// The child of this name, in any case and with or without `_` between words; an exact spelling wins.
+    /// Returns the child with this name, in any case and with or without `_` between words. An exact spelling has
+    /// precedence.
     pub(crate) fn at(self, key: &str) -> Self {
         let Some(Value::Object(map)) = self.0.filter(|_| self.1.may_have(key)) else {
             return Self::NOTHING;
@@ -39,7 +40,7 @@ impl<'a> Node<'a> {
         found.map_or(Self::NOTHING, Self::of)
     }
 
-    /// The child of exactly this name.
+    /// Returns the child with exactly this name.
     pub(crate) fn exactly(self, key: &str) -> Self {
         let Some(Value::Object(map)) = self.0.filter(|_| self.1.may_have(key)) else {
             return Self::NOTHING;
@@ -47,7 +48,7 @@ impl<'a> Node<'a> {
         map.get(key).map_or(Self::NOTHING, Self::of)
     }
 
-    /// The descendant under these names, separated by `/`.
+    /// Returns the descendant under these names, separated by `/`.
     pub(crate) fn path(self, path: &str) -> Self {
         match path.split_once('/') {
             _ if self.0.is_none() => self,
@@ -56,7 +57,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether something other than `null` stands here.
+    /// Returns whether the node has a value other than `null`.
     pub(crate) fn exists(self) -> bool {
         self.0.is_some_and(|value| !value.is_null())
     }
@@ -65,7 +66,7 @@ impl<'a> Node<'a> {
         self.0.is_some_and(Value::is_object)
     }
 
-    /// The elements of a list; an object or a scalar counts as a list of one.
+    /// Returns the elements of a list; an object or a scalar counts as a list of one.
     pub(crate) fn items(self) -> impl Iterator<Item = Self> + use<'a> {
         let items: &'a [Value] = match self.0 {
             Some(Value::Array(items)) => items,
@@ -75,7 +76,7 @@ impl<'a> Node<'a> {
         items.iter().map(Self::of)
     }
 
-    /// The descendants under these names, separated by `/`; lists on the way are opened.
+    /// Returns the descendants under these names, separated by `/`; lists on the way are opened.
     pub(crate) fn each(self, path: &str) -> Vec<Self> {
         path.split('/').fold(vec![self], |places, key| {
             let inner = places.into_iter().map(|place| place.at(key));
@@ -83,7 +84,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// The members of an object.
+    /// Returns the members of an object.
     pub(crate) fn members(self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
         let map = match self.0 {
             Some(Value::Object(map)) => Some(map),
@@ -95,7 +96,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// A string that is not empty.
+    /// Returns a string that is not empty.
     pub(crate) fn str(self) -> Option<&'a str> {
         self.0
             .and_then(Value::as_str)
@@ -103,7 +104,7 @@ impl<'a> Node<'a> {
             .filter(|text| !text.is_empty())
     }
 
-    /// A string that is not empty, or a number or boolean written as text.
+    /// Returns a string that is not empty, or a number or boolean as text.
     pub(crate) fn text(self) -> Option<String> {
         match self.0? {
             Value::Number(number) => Some(number.to_string()),
@@ -112,7 +113,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A number, also one in a string.
+    /// Returns a number, which may be in a string.
     pub(crate) fn number(self) -> Option<f64> {
         match self.0? {
             Value::Number(number) => number.as_f64(),
@@ -121,7 +122,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A count: a whole number from 0.
+    /// Returns a whole number that is not negative.
     pub(crate) fn count(self) -> Option<u64> {
         match self.0? {
             Value::Number(number) => number
@@ -132,7 +133,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// `true`, also in a string.
+    /// Returns whether the value is `true`, which may be in a string.
     pub(crate) fn is_true(self) -> bool {
         match self.0 {
             Some(Value::Bool(flag)) => *flag,
@@ -141,16 +142,17 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether a string stands here, in any case.
+    /// Returns whether the value is this string, ignoring case.
     pub(crate) fn is(self, word: &str) -> bool {
         self.str()
             .is_some_and(|text| text.eq_ignore_ascii_case(word))
     }
 
-    /// A time: RFC 3339 and what logs write instead of it, or a number of seconds, milli-, micro- or nanoseconds since 1970, with or without fraction.
+    /// Returns a time: RFC 3339 and its variants in logs, or seconds, milli-, micro- or nanoseconds since 1970, with
+    /// or without fraction.
     ///
-    /// Nothing that is watched happened before 1970, and RFC 3339 has no year after 9999: what was stored with one could
-    /// not be read again.
+    /// Times before 1970 are refused, because no event is older. Years after 9999 are refused, because RFC 3339
+    /// cannot hold them and a stored one could not be read again.
     pub(crate) fn time(self) -> Option<DateTime<Utc>> {
         self.any_time()
             .filter(|time| (1970..=9999).contains(&time.year()))
@@ -168,8 +170,8 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Which keys an object may have, by three of their letters: most names that are asked for stand in no finding, and
-/// this tells so without a look at its keys.
+/// A filter for the keys of an object, by three of their letters. Most requested names are in no finding, and the
+/// filter rules them out without a comparison of keys.
 #[derive(Debug, Clone, Copy)]
 struct Keys(u128);
 
@@ -183,7 +185,7 @@ impl Keys {
         self.0 & Self::bit(key) != 0
     }
 
-    /// Returns one bit for all keys that [`is_same_key`] does not tell apart.
+    /// Returns one bit, the same for all keys that [`is_same_key`] treats as equal.
     fn bit(key: &str) -> u128 {
         let [first, second, last] = match *key.as_bytes() {
             [first, second, .., last] if first != b'_' && second != b'_' && last != b'_' => {
@@ -197,19 +199,19 @@ impl Keys {
             }
         };
         let [first, second, last] = [first, second, last].map(|letter| u32::from(letter | 0x20));
-        // Of the factors that were tried these tell most of the names apart that feeds and readers have.
+        // These factors separate the most names of feeds and readers among those that were tried.
         1 << ((first * 11 + second * 41 + last * 31) % u128::BITS)
     }
 }
 
-/// Whether two keys differ in nothing but case and `_`: `resourceName`, `ResourceName` and `resource_name`.
+/// Returns whether two keys differ only in case and `_`: `resourceName`, `ResourceName` and `resource_name`.
 pub(crate) fn is_same_key(one: &str, other: &str) -> bool {
     fn letters(key: &str) -> impl Iterator<Item = u8> + '_ {
         key.bytes()
             .filter(|byte| *byte != b'_')
             .map(|byte| byte.to_ascii_lowercase())
     }
-    // Nearly all pairs differ in their first letter, and every field of a finding is held against many names.
+    // Nearly all pairs differ in their first letter, and every field of a finding is compared with many names.
     let differ_at_once = match (one.as_bytes(), other.as_bytes()) {
         ([b'_', ..], _) | (_, [b'_', ..]) => false,
         ([one, ..], [other, ..]) => !one.eq_ignore_ascii_case(other),
@@ -218,7 +220,7 @@ pub(crate) fn is_same_key(one: &str, other: &str) -> bool {
     !differ_at_once && letters(one).eq(letters(other))
 }
 
-/// A key without what [`is_same_key`] does not mind.
+/// Returns a key in the form that [`is_same_key`] compares.
 pub(crate) fn folded(key: &str) -> String {
     let letters = key.chars().filter(|letter| *letter != '_');
     letters.map(|letter| letter.to_ascii_lowercase()).collect()
@@ -228,7 +230,7 @@ fn written_time(text: &str) -> Option<DateTime<Utc>> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Some(time.to_utc());
     }
-    // A comma before the fraction, as Python and Java log it; the zone's name after an offset or alone.
+    // Python and Java log a comma before the fraction, and the zone's name after an offset or alone.
     let text = text.replacen(',', ".", 1);
     let text = text
         .trim_end_matches("UTC")
@@ -247,7 +249,7 @@ fn written_time(text: &str) -> Option<DateTime<Utc>> {
     if let Some(time) = told {
         return Some(time.to_utc());
     }
-    // Without an offset it is UTC, with `T` or a space.
+    // A time without an offset is UTC, with `T` or a space.
     let naive = text.trim_end_matches('Z');
     ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"]
         .iter()
@@ -255,7 +257,7 @@ fn written_time(text: &str) -> Option<DateTime<Utc>> {
         .map(|time| time.and_utc())
 }
 
-/// The unit is told by the size: seconds pass 10^11 only in the year 5138.
+/// Reads a time since 1970. The size gives the unit: seconds exceed 10^11 only in the year 5138.
 fn epoch(number: f64) -> Option<DateTime<Utc>> {
     let micros = match number.abs() {
         size if size < 1e11 => number * 1e6,

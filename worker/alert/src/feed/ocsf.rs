@@ -1,7 +1,7 @@
-//! OCSF: findings (classes 2001 to 2008), and events of other categories that their product holds to be alerts.
+//! OCSF: findings (classes 2001 to 2008), and events of other categories that their product marks as alerts.
 //!
-//! <https://schema.ocsf.io/1.8.0/categories/findings>. Security Hub's newer findings come in this shape too; those of
-//! GuardDuty take GuardDuty's key, those of others the key that they have in ASFF.
+//! <https://schema.ocsf.io/1.8.0/categories/findings>. Security Hub's newer findings have this shape too. Those of
+//! GuardDuty take GuardDuty's key, all others the key that they have in ASFF.
 
 mod actor;
 mod class;
@@ -45,7 +45,7 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
 }
 
 fn read_named(node: Node<'_>) -> Result<Draft, ReadError> {
-    // `finding` is what `finding_info` was called before 1.1.
+    // Before 1.1 `finding_info` was called `finding`.
     let info = if node.at("finding_info").is_object() {
         node.at("finding_info")
     } else {
@@ -75,15 +75,15 @@ fn read_named(node: Node<'_>) -> Result<Draft, ReadError> {
     Ok(draft)
 }
 
-/// The finding's own id; of an incident without one that of its first finding; of an event that is an alert a digest of
-/// what happened.
+/// Returns the finding's own id. An incident without an id takes that of its first finding, and an event that is an
+/// alert takes a digest of its contents.
 fn id(node: Node<'_>, info: Node<'_>) -> Result<String, ReadError> {
     let own = info
         .at("uid")
         .text()
         .or_else(|| node.path("metadata/uid").text());
     let gathered = || {
-        // Not as the finding that it names: that may come for itself.
+        // The incident needs a key of its own, because the finding may arrive too.
         let first = findings(node).next()?.at("uid").text()?;
         Some(format!("incident/{first}"))
     };
@@ -98,7 +98,7 @@ fn id(node: Node<'_>, info: Node<'_>) -> Result<String, ReadError> {
         })
 }
 
-/// What tells one event from another, where the product gives it no id.
+/// Fields that distinguish events to which the product gives no id.
 const IDENTIFYING: [&str; 18] = [
     "class_uid",
     "activity_id",
@@ -125,20 +125,20 @@ fn digest(node: Node<'_>) -> String {
         .iter()
         .map(|path| node.path(path).value())
         .collect();
-    // Values that were read as JSON can be written as JSON.
+    // Values that were read from JSON always serialise to JSON.
     format!(
         "sha256:{}",
         sha256(serde_json::to_vec(&values).unwrap_or_default())
     )
 }
 
-/// The findings of an incident.
+/// Returns the findings of an incident.
 fn findings(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     let list = class::is_incident(node).then(|| node.at("finding_info_list"));
     list.into_iter().flat_map(Node::items)
 }
 
-/// The time of this name, or of the name that the profile "datetime" gives it.
+/// Returns the time with this name, or with its name in the profile "datetime".
 fn when<'a>(node: Node<'a>, key: &str) -> Node<'a> {
     let number = node.at(key);
     if number.time().is_some() {
@@ -148,8 +148,8 @@ fn when<'a>(node: Node<'a>, key: &str) -> Node<'a> {
     }
 }
 
-/// Every place under these names, through lists. OCSF writes its names in one way only, so that no other spelling is tried:
-/// most of what is asked for stands in no finding.
+/// Returns the nodes at this path, through lists. OCSF spells its names in one way, so no other spelling is tried;
+/// most requested names are in no finding.
 fn each<'a>(node: Node<'a>, path: &str) -> Vec<Node<'a>> {
     let mut places = Vec::new();
     collect(node, path, &mut places);
@@ -169,7 +169,7 @@ fn collect<'a>(node: Node<'a>, path: &str, places: &mut Vec<Node<'a>>) {
     }
 }
 
-/// Where products say in sentences why and how bad it is.
+/// Fields in which products explain a finding in sentences.
 const EXPLANATIONS: [&str; 4] = [
     "status_detail",
     "risk_details",
@@ -177,10 +177,10 @@ const EXPLANATIONS: [&str; 4] = [
     "compliance/status_details",
 ];
 
-/// Most lines of advice.
+/// Maximum number of lines of advice.
 const MAX_ADVICE: usize = 16;
 
-/// Where products say what to do.
+/// Fields in which products give advice.
 const ADVICE: [&str; 4] = [
     "remediation/desc",
     "finding/remediation/desc",
@@ -224,7 +224,7 @@ fn heading(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
     draft.seen(when(info, "first_seen_time"), when(info, "last_seen_time"));
 }
 
-/// What the product says to do, each line once.
+/// Returns the product's advice without duplicate lines.
 fn advice(node: Node<'_>) -> Option<String> {
     let mut lines: Vec<String> = Vec::new();
     let told = ADVICE.iter().flat_map(|path| each(node, path));
@@ -263,7 +263,7 @@ fn traits(draft: &mut Draft, info: Node<'_>) {
     }
 }
 
-/// The findings that an incident gathers, and those that a finding names.
+/// Adds the findings of an incident and the related findings.
 fn related(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
     let gathered = findings(node).map(|one| one.at("uid"));
     for id in gathered.chain(each(info, "related_events/uid")) {

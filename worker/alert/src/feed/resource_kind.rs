@@ -1,9 +1,9 @@
-//! What a resource is, by the word that clouds and products have for its type.
+//! Indicator kinds of resources, by the type names of clouds and products.
 
 use crate::IndicatorKind::{self, Bucket, Cluster, Container, Database, Function, Image};
 use crate::IndicatorKind::{Instance, Principal};
 
-/// Parts of types; the first that fits counts, so that names of one thing stand before words that many have.
+/// Parts of types. Specific names precede common words, because the first match counts.
 const KINDS: [(&str, Option<IndicatorKind>); 37] = [
     ("snapshot", None),
     ("backup", None),
@@ -44,8 +44,7 @@ const KINDS: [(&str, Option<IndicatorKind>); 37] = [
     ("role", Some(Principal)),
 ];
 
-/// Returns the kind of indicator that names a resource of this type: `AwsEc2Instance`, `AWS::S3::Bucket`,
-/// `Virtual Machine`.
+/// Returns the indicator kind of resources with this type: `AwsEc2Instance`, `AWS::S3::Bucket`, `Virtual Machine`.
 pub(super) fn resource_kind(word: &str) -> Option<IndicatorKind> {
     let word: String = word
         .chars()

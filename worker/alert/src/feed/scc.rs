@@ -1,9 +1,10 @@
 //! Google Security Command Center findings: notifications of API v1 and v2, list results, and bare findings.
 //!
-//! <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.findings>. The key is
-//! the finding's own id and the project of its resource: v2 puts `/locations/…` into the name, and a listing by project
-//! names another parent, but both of these stay. Google Security Operations has `findings` for `finding`, snake case, and
-//! `sourceProperties` beside them: <https://cloud.google.com/chronicle/docs/ingestion/default-parsers/collect-security-command-center-findings>.
+//! <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.findings>. The key
+//! is the finding's own id and the project of its resource. Both stay the same while the name and parent differ: v2
+//! puts `/locations/…` into the name, and a listing by project names another parent. Google Security Operations has
+//! `findings` for `finding`, snake case, and `sourceProperties` beside them:
+//! <https://cloud.google.com/chronicle/docs/ingestion/default-parsers/collect-security-command-center-findings>.
 
 mod access;
 mod connection;
@@ -37,7 +38,7 @@ pub(super) fn recognises(node: Node<'_>) -> bool {
     wrapped(node).is_some_and(|(_, finding)| is_finding(finding)) || is_finding(node)
 }
 
-/// The finding beside its resource, and the key that it stands under.
+/// Returns the finding that is wrapped with its resource, and its key.
 fn wrapped(node: Node<'_>) -> Option<(&'static str, Node<'_>)> {
     ["finding", "findings"]
         .into_iter()
@@ -106,7 +107,7 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
     Ok(draft)
 }
 
-/// Reads how it ended, where no call told.
+/// Sets the outcome, where no call had one.
 fn outcome(draft: &mut Draft, finding: Node<'_>, category: &str) {
     access::status(draft, finding.path("status/code"));
     access::job_state(draft, finding.path("job/state"));
@@ -115,7 +116,7 @@ fn outcome(draft: &mut Draft, finding: Node<'_>, category: &str) {
     }
 }
 
-/// The category of log-ins that were stopped, which no field tells.
+/// The category of blocked log-ins, which no field reports.
 const LOGIN_BLOCKED: &str = "Initial Access: Suspicious Login Blocked";
 
 fn field(prefix: &str, key: &str, expected: &str, found: Node<'_>) -> ReadError {
@@ -161,7 +162,7 @@ fn times(draft: &mut Draft, finding: Node<'_>) {
         .at("updateTime")
         .time()
         .or_else(|| finding.at("eventTime").time());
-    // When a finding changes, its time becomes that of the change; what began did so by then.
+    // `eventTime` becomes the time of the last change. A changed finding began no later than its creation.
     let first = match (finding.at("eventTime").time(), draft.times.created) {
         (Some(event), Some(created)) if created < event => "createTime",
         _ => "eventTime",
@@ -169,7 +170,7 @@ fn times(draft: &mut Draft, finding: Node<'_>) {
     draft.seen(finding.at(first), finding.at("eventTime"));
 }
 
-/// Words of the API by their numbers, which some clients write instead.
+/// Names of the API's enumerated values by their numbers, which some clients write instead.
 ///
 /// <https://cloud.google.com/security-command-center/docs/reference/rpc/google.cloud.securitycenter.v2#finding>
 const CLASSES: [&str; 10] = [
@@ -189,7 +190,7 @@ const SEVERITIES: [&str; 5] = [UNSPECIFIED, "CRITICAL", "HIGH", "MEDIUM", "LOW"]
 const STATES: [&str; 3] = ["STATE_UNSPECIFIED", "ACTIVE", "INACTIVE"];
 const MUTES: [&str; 5] = ["MUTE_UNSPECIFIED", "MUTED", "UNMUTED", "", "UNDEFINED"];
 
-/// A word, or the word that its number stands for.
+/// Returns a word, or the word of its number.
 fn word(node: Node<'_>, words: &[&str]) -> Option<String> {
     let by_number = node
         .count()
@@ -198,7 +199,7 @@ fn word(node: Node<'_>, words: &[&str]) -> Option<String> {
     word.map(|word| (*word).to_owned()).or_else(|| node.text())
 }
 
-/// Class by SCC's finding class; a finding without one is a detection, unless its detector makes none.
+/// Returns the class by SCC's finding class. A finding without one is a detection, unless its detector makes none.
 ///
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/FindingClass>
 fn class(word: Option<&str>, detector: Node<'_>) -> Class {
@@ -216,7 +217,7 @@ fn class(word: Option<&str>, detector: Node<'_>) -> Class {
     }
 }
 
-/// A category without what differs from finding to finding: a UUID, a digest or a long number at its end.
+/// Returns a category without a UUID, a digest or a long number at its end, which differ per finding.
 fn without_random_tail(category: &str) -> &str {
     const SEPARATORS: [char; 8] = [' ', '-', '_', ':', '/', '.', '#', '('];
     let text = category.trim().trim_end_matches(')');

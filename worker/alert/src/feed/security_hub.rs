@@ -1,7 +1,8 @@
-//! AWS Security Hub findings (ASFF), taking the key of the product inside.
+//! AWS Security Hub findings (ASFF), which take the key of the product inside.
 //!
 //! <https://docs.aws.amazon.com/securityhub/latest/userguide/securityhub-findings-format-syntax.html>. A GuardDuty
-//! finding is turned back into GuardDuty's own shape and read by that feed: one finding, one key, one content.
+//! finding is converted back to GuardDuty's own shape and read by that feed, so that the finding has one key and one
+//! content.
 
 mod asff;
 mod class;
@@ -53,7 +54,7 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
         sample: draft.state.sample || state.sample,
         ..state
     };
-    // It is the name of the account that the finding was made for.
+    // The name belongs to the account that the finding was made for.
     draft.account_name = node
         .at("AwsAccountName")
         .text()
@@ -63,7 +64,7 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
     Ok(draft)
 }
 
-/// What the product advises, with its links: those are part of its words and no values of the finding.
+/// Returns the product's advice with its links, which are not values of the finding.
 fn remediation(node: Node<'_>) -> Option<String> {
     let advice = node.path("Remediation/Recommendation");
     let packages = node.each("Vulnerabilities/VulnerablePackages/Remediation");
@@ -77,16 +78,16 @@ fn remediation(node: Node<'_>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Who made a finding.
+/// The product of a finding.
 enum Product {
     GuardDuty,
     Other(String),
 }
 
-/// `arn:aws:securityhub:eu-west-1::product/aws/guardduty` is `guardduty`; others by name.
+/// Returns the product: `arn:aws:securityhub:eu-west-1::product/aws/guardduty` is `guardduty`. Others go by name.
 ///
-/// Only Amazon's own products are under `product/aws/`: nobody else can claim one. Whoever may import findings in an
-/// account chooses the name of its default product, which therefore stands behind the account.
+/// Only Amazon's own products are under `product/aws/`. An importer of findings chooses the name of the account's
+/// default product, so that name follows the account.
 fn product(node: Node<'_>) -> Product {
     let arn = node.at("ProductArn").str();
     let path = arn
@@ -118,16 +119,16 @@ fn state(node: Node<'_>) -> FeedState {
             || (!workflow.exists() && node.at("WorkflowState").is("RESOLVED")),
         suppressed: workflow.is("SUPPRESSED"),
         passed: node.path("Compliance/Status").is("PASSED"),
-        // A title says so of GuardDuty's own findings only: those of other products quote what others wrote.
+        // Only titles of GuardDuty's own findings mark samples. Titles of other products may quote foreign text.
         sample: node.at("Sample").is_true(),
     }
 }
 
-/// Fields of a severity in which products write their own word or number.
+/// Fields of a severity that hold the product's own word or number.
 const NATIVE: [&str; 2] = ["Original", "Product"];
 
-/// Severity by label; without one by the normalised number from 0 to 100, else by the product's own word or number, on its
-/// scale. Whether that is only assumed is returned too.
+/// Returns the severity by label, else by the normalised number from 0 to 100, else by the product's own word or
+/// number on its scale. The second value says whether the severity is assumed.
 fn severity(node: Node<'_>, product: &str) -> (Severity, bool) {
     let given = [
         node.at("Severity"),

@@ -1,7 +1,7 @@
-//! Typed values in free text: to check the claims of an analyst, and to take indicators from tool output.
+//! Extracts typed values from free text, to check the claims of an analyst and to take indicators from tool output.
 //!
-//! It prefers to miss over inventing: a dotted name counts as a domain only under a public suffix, and not where it reads
-//! as a file, a path or a field (`run.sh`, `/etc/foo.py`, `actor.user.name`).
+//! Extraction prefers misses to false values. A dotted name counts as a domain only under a public suffix, and not
+//! where it reads as a file, a path or a field (`run.sh`, `/etc/foo.py`, `actor.user.name`).
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -13,10 +13,11 @@ use regex::Regex;
 use super::{Indicator, IndicatorKind, Role};
 use crate::text::refang;
 
-/// Most values taken from one text.
+/// Maximum number of values taken from one text.
 const MAX_VALUES: usize = 512;
 
-/// ASCII classes and boundaries where nothing else can match: they are far cheaper than Unicode's.
+/// The pattern uses ASCII classes and boundaries where nothing else can match, because Unicode's are far more
+/// expensive.
 static URL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r#"(?-u:\b)[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s"'<>`|\\^{}]+"#).ok()
 });
@@ -27,7 +28,7 @@ static EMAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static IPV4: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?-u:\b)[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?-u:\b)").ok()
 });
-/// Whatever stands beside it, but for more digits.
+/// IPv4 addresses with any neighbours except more digits.
 static JOINED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"[0-9]+(?:\.[0-9]+){3,}").ok());
 static IPV6: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -36,7 +37,7 @@ static IPV6: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static DOMAIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}])?\.)+(?:[xX][nN]--[A-Za-z0-9-]+|\p{L}{2,24})").ok()
 });
-/// The same of a text of ASCII, a twentieth as large.
+/// The domain pattern for ASCII text, a twentieth as large.
 static ASCII_DOMAIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9])?\.)+(?:[xX][nN]--[A-Za-z0-9-]+|[A-Za-z]{2,24})").ok()
 });
@@ -48,23 +49,23 @@ static ARN: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static CVE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?-u:\b)[Cc][Vv][Ee]-[0-9]{4}-[0-9]{4,9}(?-u:\b)").ok());
 
-/// Suffixes that are public, but in running text nearly always end a file or a field.
+/// Public suffixes that in running text nearly always end a file or a field.
 const FILE_LIKE: &[&str] = &[
     "sh", "py", "pl", "rs", "md", "zip", "mov", "so", "ps", "tf", "pm", "cab", "java", "name",
     "id", "do", "app", "bat", "prof", "map", "log", "cat", "py3", "gdn", "int", "post", "data",
     "events",
 ];
 
-/// Those of them that are files however many dots stand before.
+/// Suffixes among them that mean a file regardless of the number of dots before.
 pub(super) const ALWAYS_FILES: &[&str] = &["name", "so", "py", "sh", "md", "zip", "log"];
 
-/// The typed values in a text, defanged ones too, each once, in the order in which they stand there by kind.
+/// Returns the typed values in a text, including defanged ones, without duplicates, by kind and in text order.
 #[must_use]
 pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
     let text = folded(text);
     let text = refang(&text);
     let mut found = Found::default();
-    // Each pattern costs more than a look for what all its matches hold.
+    // Each pattern costs more than a search for the part that all its matches contain.
     for url in matches_with(&URL, &text, "://") {
         let raw = text.get(url).unwrap_or_default();
         let raw = raw.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']']);
@@ -103,8 +104,8 @@ pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
     found.values
 }
 
-/// Addresses that a text joins to a word, `203.0.113.9-based` or `host.203.0.113.9`, each with that word. For [`extract`] they
-/// are none, since a version of a program is written like that; whoever checks what is said must not miss them.
+/// Returns addresses that are joined to a word, `203.0.113.9-based` or `host.203.0.113.9`, each with that word.
+/// [`extract`] skips them, because program versions look alike. Checks of an analyst's claims must not miss them.
 #[must_use]
 pub fn joined(text: &str) -> Vec<(String, String)> {
     let text = folded(text);
@@ -114,7 +115,7 @@ pub fn joined(text: &str) -> Vec<(String, String)> {
     for range in matches_with(&JOINED, &text, ".") {
         let (head, tail) = (text.get(..range.start), text.get(range.end..));
         let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
-        // A dot at its end may be that of the sentence.
+        // A final dot may end the sentence.
         let goes_on = tail.strip_prefix('.').unwrap_or(tail);
         let is_named = goes_on.starts_with(char::is_alphanumeric) || tail.starts_with(['-', '_']);
         if !head.ends_with(is_of_word) && !is_named {
@@ -133,7 +134,7 @@ pub fn joined(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The text with letters, digits and dots of ASCII where it has them in the width of a Chinese character.
+/// Returns the text with ASCII letters, digits and dots for their full-width forms.
 fn folded(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -157,7 +158,7 @@ impl Found {
         if self.values.len() >= MAX_VALUES {
             return;
         }
-        // `0.0.0.0/0` is everybody, and `0.0.0.0` every address of a machine.
+        // `0.0.0.0/0` means everybody, and `0.0.0.0` every address of a machine.
         if kind == IndicatorKind::Ip && text.parse().is_ok_and(|ip: IpAddr| ip.is_unspecified()) {
             return;
         }
@@ -199,7 +200,7 @@ pub(super) fn after(text: &str, at: usize) -> Option<char> {
     text.get(at..).and_then(|tail| tail.chars().next())
 }
 
-/// Where addresses stand, the first `most` by each spelling.
+/// Returns the ranges of addresses, at most `most` of each spelling.
 pub(super) fn ips(text: &str, most: usize) -> Vec<Range<usize>> {
     let mut found = if text.contains('.') {
         matches(&IPV4, text, most)
@@ -251,7 +252,8 @@ pub(super) fn ips(text: &str, most: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// `Chrome/120.0.0.0` is a version: a product name and a slash before, zeros at the end.
+/// Returns whether an address is a version such as `Chrome/120.0.0.0`: it follows a product name and a slash and ends
+/// in zeros.
 fn is_version(text: &str, range: &Range<usize>) -> bool {
     let Some(product) = text
         .get(..range.start)
@@ -287,7 +289,7 @@ fn domains(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Where dotted names stand, whatever they are.
+/// Returns the ranges of all dotted names.
 pub(super) fn dotted(text: &str, most: usize) -> Vec<Range<usize>> {
     if !text.contains('.') {
         return Vec::new();
@@ -310,7 +312,7 @@ pub(super) fn reads_as_file(name: &str) -> bool {
         || lower.contains('_') && always
 }
 
-/// Whether the name stands under a known public suffix and is more than the suffix.
+/// Returns whether the name is longer than the known public suffix that it ends in.
 pub(super) fn is_public(name: &str) -> bool {
     let lower = name.to_lowercase();
     let ascii = url::Host::parse(&lower).map(|host| host.to_string());
@@ -321,7 +323,7 @@ pub(super) fn is_public(name: &str) -> bool {
     let Some(suffix) = psl::suffix(name.as_bytes()) else {
         return false;
     };
-    // A private suffix (`github.io`, `3322.org`) is a host of its own.
+    // A private suffix (`github.io`, `3322.org`) is itself a host.
     suffix.is_known()
         && (name.len() > suffix.as_bytes().len() || suffix.typ() == Some(psl::Type::Private))
 }

@@ -1,17 +1,17 @@
-//! Where a mail, chat or ticket program would make a link of a text, so that it can be told not to.
+//! Finds the parts of a text that a mail, chat or ticket program would turn into a link.
 //!
-//! Wider than extraction, which prefers to miss over inventing: here a miss is a live link. Those programs look at public
-//! suffixes, and at what stands around a name they look in different ways; so `-evil.com`, `/evil.com` and `evil.com(x)`
-//! count. What stays is what reports show all the time and no reader wants in pieces: files (`setup.sh`, `report.zip`),
-//! fields (`user.name`), versions. Such a name is an address where it is typed as one ([`host`]), where it stands in a
-//! URL or mail address, where a path follows (`evil.sh/x`), and where it reads as no file (`login-okta.app`).
+//! This is wider than extraction, because a miss here is a live link. Those programs look for public suffixes and
+//! treat the characters around a name differently, so `-evil.com`, `/evil.com` and `evil.com(x)` count. Files
+//! (`setup.sh`, `report.zip`), fields (`user.name`) and versions are left alone, because reports are full of them.
+//! Such a name is still an address where it is typed as one ([`host`]), where it is part of a URL or mail address,
+//! where a path follows (`evil.sh/x`), and where it does not read as a file (`login-okta.app`).
 
 use std::ops::Range;
 
 use super::extract::{ALWAYS_FILES, after, before, dotted, ips, is_public, reads_as_file};
 use super::{Indicator, IndicatorKind};
 
-/// Suffixes of files that are public too, at the end of a path: keys, units, headers, templates.
+/// File suffixes that are also public suffixes, at the end of a path: keys, units, headers, templates.
 const FILES_IN_PATHS: [&str; 9] = [
     "pub",
     "properties",
@@ -24,7 +24,7 @@ const FILES_IN_PATHS: [&str; 9] = [
     "save",
 ];
 
-/// Where addresses with dots stand in a text: IPv4 addresses and domains, in order, without overlaps.
+/// Returns the ranges of IPv4 addresses and domains in a text, in order and without overlaps.
 pub(crate) fn spans(text: &str) -> Vec<Range<usize>> {
     let addresses = ips(text, usize::MAX)
         .into_iter()
@@ -35,14 +35,14 @@ pub(crate) fn spans(text: &str) -> Vec<Range<usize>> {
     in_order(addresses.chain(domains).collect())
 }
 
-/// As [`spans`], of a value of this kind: its host is one whatever it looks like.
+/// Returns the ranges like [`spans`] in a value of this kind, whose host always counts.
 pub(crate) fn spans_of_value(kind: IndicatorKind, value: &str) -> Vec<Range<usize>> {
     let mut all: Vec<_> = host(kind, value).into_iter().collect();
     all.extend(spans(value));
     in_order(all)
 }
 
-/// As [`spans`], of a text in which these values may stand: the hosts among them are addresses wherever they do.
+/// Returns the ranges like [`spans`] in a text. The hosts of the known values always count.
 pub(crate) fn spans_knowing(text: &str, known: &[Indicator]) -> Vec<Range<usize>> {
     let mut all = Vec::new();
     let lower = text.to_ascii_lowercase();
@@ -61,8 +61,8 @@ pub(crate) fn spans_knowing(text: &str, known: &[Indicator]) -> Vec<Range<usize>
     in_order(all)
 }
 
-/// The dots of an address that have to go: the last one, and more while what is left before it could still be linked
-/// (`evil.co` of `evil.co.uk`). From the last to the first.
+/// Returns the dots of an address to replace, from the last to the first: the last one, and more while the rest could
+/// still be linked (`evil.co` of `evil.co.uk`).
 pub(crate) fn dots(host: &str) -> impl Iterator<Item = usize> + '_ {
     let mut next = host.rfind('.');
     std::iter::from_fn(move || {
@@ -73,7 +73,7 @@ pub(crate) fn dots(host: &str) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// Where the host stands in a value that has one.
+/// Returns the range of the host in a value that has one.
 fn host(kind: IndicatorKind, value: &str) -> Option<Range<usize>> {
     let range = match kind {
         IndicatorKind::Ip | IndicatorKind::Domain => 0..value.trim_end_matches('.').len(),
@@ -97,12 +97,12 @@ fn in_order(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     spans
 }
 
-/// Whether some program would make a link of the dotted name that stands here.
+/// Returns whether some program would turn the dotted name into a link.
 fn is_linked(text: &str, range: &Range<usize>) -> bool {
     let name = text.get(range.clone()).unwrap_or_default();
     let head = text.get(..range.start).unwrap_or_default();
     let tail = text.get(range.end..).unwrap_or_default();
-    // `host_name` and `libc.so.6`: the name is not at its end, nobody links its head.
+    // In `host_name` and `libc.so.6` the name goes on, and no program links its beginning.
     let goes_on = tail.starts_with(|c: char| c.is_alphanumeric() || c == '_')
         || tail
             .strip_prefix('.')
@@ -121,7 +121,7 @@ fn is_linked(text: &str, range: &Range<usize>) -> bool {
         let is_no_file = name.contains('-') && !ALWAYS_FILES.contains(&suffix.as_str());
         return is_url || (is_no_file && !is_in_path);
     }
-    // Names of Google's resources; a link to Google is no harm, but what customers keep there is not Google's.
+    // Names of Google's resources. A link to Google is harmless, but a customer's data at Google is not Google's.
     let is_resource = head.ends_with("//")
         && name.ends_with(".googleapis.com")
         && name != "storage.googleapis.com";

@@ -1,6 +1,6 @@
-//! Making an indicator: refang, validate by kind, write canonically.
+//! Parses indicators: refangs, validates by kind and writes canonically.
 //!
-//! What does not validate is no indicator; it stays in the raw JSON, where the analyst sees it as text.
+//! A value that fails validation is not an indicator. It stays in the raw JSON, where the analyst sees it as text.
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use regex::Regex;
 use super::{Indicator, IndicatorKind, Role, is_wallet};
 use crate::text::{redact_known, redact_url, refang, single_line, strip_hidden};
 
-/// Longest value of an indicator, in bytes.
+/// Maximum length of an indicator, in bytes.
 const MAX_VALUE_BYTES: usize = 1024;
 
 static EMAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -28,7 +28,8 @@ static LABEL: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$").ok());
 
 impl Indicator {
-    /// An indicator from text as a feed, a tool or a person wrote it; nothing where the text is none of that kind.
+    /// Parses an indicator from the text of a feed, a tool or a person. Returns `None` where the text is not of that
+    /// kind.
     #[must_use]
     pub fn parse(kind: IndicatorKind, text: &str, role: Role) -> Option<Self> {
         if text.len() > 4 * MAX_VALUE_BYTES {
@@ -45,7 +46,7 @@ impl Indicator {
             IndicatorKind::Ip => ip(&refang(text)),
             IndicatorKind::Domain => domain(&refang(text)),
             IndicatorKind::Url => url(&refang(text)),
-            // In ASCII: other letters that are folded would make two mailboxes one.
+            // Only ASCII is folded, because folding other letters would make two mailboxes one.
             IndicatorKind::Email => matching(&EMAIL, refang(text).to_ascii_lowercase()),
             IndicatorKind::Hash => hash(text),
             IndicatorKind::AccessKey => matching(&ACCESS_KEY, text.to_owned()),
@@ -63,11 +64,11 @@ impl Indicator {
             | IndicatorKind::Process
             | IndicatorKind::File => (!text.is_empty()).then(name),
         }?;
-        // A secret of a known kind does not become a typed value, for those are exempt from redaction; and a URL may hold
-        // any other.
+        // A secret of a known kind must not become a typed value, because those are exempt from redaction. A URL may
+        // hold a secret of any kind.
         let value = match kind {
             IndicatorKind::Url => redact_url(&value),
-            // Written by us, of numbers alone.
+            // These values consist of numbers that were formatted here.
             IndicatorKind::Ip | IndicatorKind::Cve => value,
             _ => redact_known(&value).0.into_owned(),
         };
@@ -75,14 +76,15 @@ impl Indicator {
     }
 }
 
-/// A name with hidden characters: what people see of it, and what tells it from the name that it looks like.
+/// Returns a name with hidden characters as its visible part with a mark that distinguishes it from the name that it
+/// imitates.
 fn disguised(visible: &str, sent: &str) -> String {
     let mut digest = crate::key::sha256(sent.trim());
     digest.truncate(16);
     format!("{visible}#hidden-{digest}")
 }
 
-/// A machine without the port that a scraper asks it on.
+/// Returns a machine without the port of its metrics scraper.
 fn host(name: &str) -> &str {
     match name.rsplit_once(':') {
         Some((host, port)) if !host.contains([':', '/']) && port.parse::<u16>().is_ok() => host,
@@ -94,7 +96,7 @@ fn matching(pattern: &LazyLock<Option<Regex>>, text: String) -> Option<String> {
     pattern.as_ref()?.is_match(&text).then_some(text)
 }
 
-/// An address; IPv4 in IPv6 becomes IPv4, and brackets, a port and a zone go.
+/// Parses an address. IPv4 in IPv6 becomes IPv4; brackets, a port and a zone are removed.
 fn ip(text: &str) -> Option<String> {
     let plain = match text.strip_prefix('[') {
         Some(inner) => match inner.split_once(']')? {
@@ -120,13 +122,13 @@ fn without_port<'a>(address: &'a str, port: &str) -> Option<&'a str> {
     port.parse::<u16>().is_ok().then_some(address)
 }
 
-/// The name or number of an interface: <https://www.rfc-editor.org/rfc/rfc4007#section-11>.
+/// Returns whether a text is the name or number of an interface: <https://www.rfc-editor.org/rfc/rfc4007#section-11>.
 fn is_zone(zone: &str) -> bool {
     let is_plain = |one: u8| one.is_ascii_alphanumeric() || matches!(one, b'-' | b'_' | b'.');
     !zone.is_empty() && zone.len() <= 32 && zone.bytes().all(is_plain)
 }
 
-/// A name of two labels or more, lower case, in ASCII (IDNA).
+/// Parses a domain of two labels or more, in lower-case ASCII (IDNA).
 fn domain(text: &str) -> Option<String> {
     let name = text.strip_suffix('.').unwrap_or(text);
     let name = name.strip_prefix("*.").unwrap_or(name).to_lowercase();
@@ -152,7 +154,7 @@ fn url(text: &str) -> Option<String> {
         return None;
     }
     let mut written = parsed.to_string();
-    // `http://a.b` and `http://a.b/` are one.
+    // `http://a.b` and `http://a.b/` are the same URL.
     if parsed.path() == "/"
         && parsed.query().is_none()
         && parsed.fragment().is_none()

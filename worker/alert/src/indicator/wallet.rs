@@ -1,7 +1,7 @@
-//! Addresses of cryptocurrency wallets: they look random and are no secrets.
+//! Addresses of cryptocurrency wallets, which look random but are not secrets.
 //!
-//! Bitcoin's legacy form is checked by its checksum (base58check), for a random key may look like one; the others are
-//! told by prefix, length and alphabet.
+//! Bitcoin's legacy form is verified by its checksum (base58check), because a random key may look like one. The
+//! others are recognised by prefix, length and alphabet.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ static WALLETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Whether the whole text is a wallet's address: Monero, Bitcoin or Ethereum.
+/// Returns whether the whole text is a wallet's address: Monero, Bitcoin or Ethereum.
 pub(crate) fn is_wallet(text: &str) -> bool {
     WALLETS.as_ref().is_some_and(|pattern| {
         pattern
@@ -26,7 +26,7 @@ pub(crate) fn is_wallet(text: &str) -> bool {
     }) && (!text.starts_with(['1', '3']) || has_checksum(text))
 }
 
-/// The wallets in a text.
+/// Returns the wallets in a text.
 pub(crate) fn wallets(text: &str) -> impl Iterator<Item = &str> {
     WALLETS
         .as_ref()
@@ -36,7 +36,7 @@ pub(crate) fn wallets(text: &str) -> impl Iterator<Item = &str> {
         .filter(|found| is_wallet(found))
 }
 
-/// Base58check: 25 bytes, of which the last four are the head of a double SHA-256.
+/// Returns whether the text is valid base58check: 25 bytes, of which the last four are the head of a double SHA-256.
 fn has_checksum(text: &str) -> bool {
     let mut bytes = [0_u8; 25];
     for character in text.bytes() {

@@ -1,4 +1,4 @@
-//! Messages as feeds really send them. Sample files: `tests/fixtures/alerts/`.
+//! Messages as feeds send them. Sample files: `tests/fixtures/alerts/`.
 
 mod addresses;
 mod aliases;
@@ -91,7 +91,7 @@ pub(super) fn read_all(text: &str) -> Batch {
     read(text.as_bytes(), &ReadOptions::default()).unwrap()
 }
 
-/// The one alert of a message.
+/// Returns the only alert of a message.
 pub(super) fn one(text: &str) -> Alert {
     let mut batch = read_all(text);
     assert_eq!(

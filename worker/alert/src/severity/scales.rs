@@ -1,7 +1,7 @@
-//! Severities as products write them: their words and numbers on our five words.
+//! Maps the severity words and numbers of products to the five levels.
 //!
-//! A number says nothing without its scale: 10 is the worst of 0–10 and the least of 0–100. So a scale belongs to a
-//! product or is named in the configuration, and no value is ever taken for a hint at its scale.
+//! A number has no meaning without its scale: 10 is the worst of 0–10 and among the lowest of 0–100. So a scale
+//! belongs to a product or is named in the configuration. A value is never used to guess its scale.
 
 mod table;
 
@@ -11,23 +11,23 @@ pub(crate) use table::DEFAULT;
 pub use table::SCALES;
 use table::{PRODUCTS, WORDS, WORDS_ALONE};
 
-/// How one product or one convention writes severities.
+/// The severity scale of one product or convention.
 #[derive(Debug, PartialEq)]
 pub struct Scale {
-    /// Its name in `[[feed]]`.
+    /// Name in `[[feed]]`.
     pub name: &'static str,
-    /// What it is, for the documents.
+    /// Description for the documentation.
     pub about: &'static str,
-    /// From which number on a severity holds, ascending.
+    /// Lowest number of each severity, ascending.
     from: &'static [(f64, Severity)],
-    /// The greatest number on it.
+    /// Highest number of the scale.
     greatest: f64,
-    /// Words that mean something else here than in [`WORDS`], or nothing there.
+    /// Words that are missing in [`WORDS`] or mean something else here.
     words: &'static [(&'static str, Severity)],
 }
 
 impl Scale {
-    /// Returns the scale of this name.
+    /// Returns the scale with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<&'static Self> {
         SCALES.iter().copied().find(|scale| scale.name == name)
@@ -46,7 +46,7 @@ impl Scale {
             .map(|(_, scale)| *scale)
     }
 
-    /// Returns what a word or number of this scale means.
+    /// Returns the severity of a word or number on this scale.
     #[must_use]
     pub fn severity(&self, sent: &str) -> Option<Severity> {
         match sent.trim().parse::<f64>() {
@@ -63,9 +63,9 @@ impl Scale {
     }
 }
 
-/// Returns what a severity means that this product sent: a word that is known, or a number on the product's scale.
+/// Returns the severity of a product's value: a known word, or a number on the product's scale.
 ///
-/// A number of a product whose scale is not known means nothing, and neither does one beyond its scale.
+/// A number without a known scale has no severity, and neither has a number outside the scale.
 #[must_use]
 pub fn from_product(product: &str, sent: &str) -> Option<Severity> {
     Scale::for_product(product)
@@ -73,8 +73,8 @@ pub fn from_product(product: &str, sent: &str) -> Option<Severity> {
         .severity(sent)
 }
 
-/// Returns what a severity of a built-in feed means, and whether that is only assumed: a number on a scale that nobody told
-/// is read on the default one, but counts as medium at least, as an unknown word does.
+/// Returns the severity of a built-in feed's value, and whether it is assumed. A number on an unknown scale is read
+/// on the default one, but counts as medium at least, as does an unknown word.
 pub(crate) fn assumed(product: &str, sent: &str) -> (Severity, bool) {
     if let Some(known) = from_product(product, sent) {
         return (known, false);
@@ -87,7 +87,7 @@ pub(crate) fn assumed(product: &str, sent: &str) -> (Severity, bool) {
     (assumed, !sent.trim().is_empty())
 }
 
-/// Finds a word of a scale, or of all, also behind its rank (`1 - Critical`) or behind `SEVERITY_`.
+/// Finds a word of a scale or a common word, also after its rank (`1 - Critical`) or after `SEVERITY_`.
 fn from_word(sent: &str, own: &[(&str, Severity)]) -> Option<Severity> {
     let word: String = sent
         .chars()

@@ -1,7 +1,7 @@
-//! Secrets that a list of arguments spreads over its strings: `["--password", "…"]`, `["mysql", "-p…"]`.
+//! Finds secrets that span several arguments of a list: `["--password", "…"]`, `["mysql", "-p…"]`.
 //!
-//! The list is read as the command line that it would be, by the patterns for text. An argument with spaces in it is
-//! still one argument, so it goes whole. What stands in one string alone is found where that string is cleaned.
+//! The list is joined to a command line and read by the patterns for text. An argument with spaces is still one
+//! argument, so it is redacted whole. Secrets within one string are found where that string is cleaned.
 
 use std::ops::Range;
 
@@ -9,20 +9,20 @@ use serde_json::{Map, Value};
 
 use super::redact::{Known, known, replace};
 
-/// How much is read as one line; the next line begins some arguments before the end of the last one.
+/// Length of a joined line, in bytes. Consecutive lines overlap by some arguments.
 const LINE_BYTES: usize = 8192;
 const OVERLAP: usize = 8;
-/// How much of an argument is read. What is cut off shares the fate of the end of what is not.
+/// Length of an argument that is read, in bytes. The remainder is redacted together with the end of that part.
 const ARGUMENT_BYTES: usize = 512;
-/// Stands between arguments: white space for every pattern, and the end of the line for those that take all of a line.
+/// Separator of arguments. It is white space for every pattern, and a line end for patterns that take the whole line.
 const BETWEEN: char = '\r';
-/// Stands for spaces and quotes inside of an argument.
+/// Replacement of spaces and quotes within an argument.
 const INSIDE: char = '\u{1}';
 
-/// Keys of lists of arguments whose program may stand beside them.
+/// Keys of argument lists whose program may be in a neighbouring field.
 const ARGUMENTS: [&str; 3] = ["args", "arguments", "argv"];
-/// Programs whose short options hold secrets. Of two beside the same arguments the first one counts: what runs others, and
-/// so may stand there as the runtime, comes last.
+/// Programs whose short options hold secrets. Where several are beside the same arguments, the first one counts, so
+/// programs that run others come last.
 const PROGRAMS: [&str; 33] = [
     "mongosh",
     "mongo",
@@ -59,7 +59,7 @@ const PROGRAMS: [&str; 33] = [
     "oc",
 ];
 
-/// Programs that take a password by its place or joined to a name, beside the scripts that do.
+/// Programs that take a password by position or joined to a name, in addition to such scripts.
 const NO_OPTION: [&str; 10] = [
     "net",
     "net1",
@@ -72,16 +72,16 @@ const NO_OPTION: [&str; 10] = [
     "atexec",
     "dcomexec",
 ];
-/// How many programs may stand before the one that is run: `sudo`, `python3`, `proxychains`, `cmd /c`.
+/// Maximum number of wrapper programs before the actual one: `sudo`, `python3`, `proxychains`, `cmd /c`.
 const MAX_RUNNERS: usize = 3;
 
-/// Whether this key holds arguments.
+/// Returns whether this key holds arguments.
 pub(super) fn is_arguments(key: &str) -> bool {
     ARGUMENTS.iter().any(|one| key.eq_ignore_ascii_case(one))
 }
 
-/// The program that stands beside arguments, as its name, path, or command: Kubernetes and SCC write it so. Empty where
-/// there is none whose short options matter.
+/// Returns the program beside an argument list, from its name, path or command, as Kubernetes and SCC write it. The
+/// result is empty where no program's short options matter.
 pub(super) fn program(map: &Map<String, Value>) -> &'static str {
     if !map.keys().any(|key| is_arguments(key)) {
         return "";
@@ -108,7 +108,7 @@ pub(super) fn program(map: &Map<String, Value>) -> &'static str {
         .unwrap_or_default()
 }
 
-/// The name of a program by its path.
+/// Returns the name of a program from its path.
 fn name_of(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     match name.split_at_checked(name.len().saturating_sub(4)) {
@@ -117,14 +117,14 @@ fn name_of(path: &str) -> &str {
     }
 }
 
-/// Takes the secrets out of a list of arguments, `program` before them, and returns how many. Arguments for which `keep`
-/// holds stay.
+/// Redacts the secrets in an argument list of `program` and returns their number. Arguments for which `keep` holds
+/// stay.
 pub(super) fn redact_arguments(
     items: &mut [Value],
     program: &str,
     keep: &dyn Fn(&str) -> bool,
 ) -> usize {
-    // Else nothing here is a secret that its own string does not show.
+    // Otherwise each secret is visible in its own string.
     let may_hold = !program.is_empty()
         || items.iter().any(is_option)
         || items.iter().take(MAX_RUNNERS + 1).any(needs_no_option);
@@ -148,11 +148,11 @@ fn is_option(item: &Value) -> bool {
         .is_some_and(|text| text.trim_start_matches('"').starts_with(['-', '/']))
 }
 
-/// How the scripts of Impacket are called as programs, and how all of them end.
+/// Prefix of the Impacket scripts as programs, and suffix of all of them.
 const IMPACKET: &str = "impacket-";
 const SCRIPT: &str = ".py";
 
-/// Whether this is a program to which a password may be told without an option.
+/// Returns whether a program accepts a password without an option.
 fn needs_no_option(item: &Value) -> bool {
     let path = item.as_str().unwrap_or_default().trim_matches('"');
     let name = name_of(path);
@@ -165,7 +165,7 @@ fn needs_no_option(item: &Value) -> bool {
 /// Arguments as one line of text.
 struct Line {
     text: String,
-    /// Where each argument stands in it.
+    /// The range of each argument.
     parts: Vec<Range<usize>>,
 }
 
@@ -191,12 +191,12 @@ impl Line {
         line
     }
 
-    /// An argument, each byte where it stands in the argument too.
+    /// Appends an argument so that each byte keeps its offset within the argument.
     fn push(&mut self, text: &str) {
         let head = text
             .get(..text.floor_char_boundary(ARGUMENT_BYTES))
             .unwrap_or_default();
-        // SCC tells of arguments as JSON strings, which may keep their quotes.
+        // SCC writes arguments as JSON strings, which may keep their quotes.
         let is_quoted = text.len() == head.len() && text.len() > 1 && text.ends_with('"');
         let last = head.len().saturating_sub(1);
         self.text.extend(head.char_indices().map(|(at, c)| match c {
@@ -235,7 +235,7 @@ impl Line {
     }
 }
 
-/// What of the argument at `part` is a secret because of other arguments.
+/// Returns the range within the argument at `part` that is a secret because of other arguments.
 fn secret_of(known: &[Known], part: &Range<usize>) -> Option<(Range<usize>, &'static str)> {
     let touches = |one: &&Known| one.secret.start < part.end && part.start < one.secret.end;
     let is_alone = |one: &&Known| part.start <= one.whole.start && one.whole.end <= part.end;

@@ -1,4 +1,5 @@
-//! One pass over a JSON tree from outside: hidden characters and secrets out, size and depth bounded, all of it flagged.
+//! Cleans a JSON tree from outside in one pass: removes hidden characters and secrets, bounds size and depth, and
+//! flags each change.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,26 +18,26 @@ use super::{instructions, strip_hidden};
 use crate::Flag;
 use crate::decode::{PRUNED, Place};
 
-/// Most flags that name a place; further ones of a kind say nothing new.
+/// Maximum number of flags of one kind that name a path.
 const MAX_PLACES: usize = 16;
 
-/// How deep below its key a secret is looked for: lists of objects with values.
+/// Maximum depth of a secret below its key: lists of objects with values.
 const MAX_SECRET_DEPTH: usize = 4;
 
-/// Longest key of an object, in bytes.
+/// Maximum length of an object's key, in bytes.
 const MAX_KEY_BYTES: usize = 256;
 
-/// Longest text that is remembered as clean, in bytes.
+/// Maximum length of a text that is remembered as clean, in bytes.
 const MAX_REMEMBERED_BYTES: usize = 4096;
 
-/// How much of a tree is kept.
+/// Limits of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
-    /// Deepest nesting; a scalar at the root has depth 0.
+    /// Maximum nesting; a scalar at the root has depth 0.
     pub depth: usize,
-    /// Longest string, in bytes of UTF-8.
+    /// Maximum length of a string, in bytes of UTF-8.
     pub text_bytes: usize,
-    /// Most values in all, counting objects and lists too.
+    /// Maximum number of values, including objects and lists.
     pub nodes: usize,
 }
 
@@ -50,12 +51,13 @@ impl Default for Bounds {
     }
 }
 
-/// Cleans every string and key of a tree in place, and prunes it to `bounds`; returns what a reader should know.
+/// Cleans every string and key of a tree in place, prunes the tree to `bounds`, and returns the flags.
 pub fn clean_json(value: &mut Value, bounds: &Bounds) -> Vec<Flag> {
     clean_json_keeping(value, bounds, &|_| false)
 }
 
-/// As [`clean_json`]; a value for which `keep` holds stays, though it looks random. Few trees have one that is asked for.
+/// Cleans a tree like [`clean_json`], but keeps values for which `keep` holds although they look random. `keep` is
+/// rarely called.
 pub fn clean_json_keeping(
     value: &mut Value,
     bounds: &Bounds,
@@ -64,10 +66,11 @@ pub fn clean_json_keeping(
     clean_json_remembering(value, bounds, keep).0
 }
 
-/// Short texts of a tree in which there was nothing to take out and nothing to tell.
+/// Short texts of a tree that needed no cleaning and have no flags.
 pub(crate) type CleanTexts = HashSet<String, RandomState>;
 
-/// As [`clean_json_keeping`]; returns the clean texts too, so that a field with the same text is not cleaned again.
+/// Cleans a tree like [`clean_json_keeping`] and also returns the clean texts, so that fields with the same text need
+/// no second pass.
 pub(crate) fn clean_json_remembering(
     value: &mut Value,
     bounds: &Bounds,
@@ -88,7 +91,7 @@ pub(crate) fn clean_json_remembering(
     (pass.finish(), clean)
 }
 
-/// Cleans one text: hidden characters and secrets out, at most `max_bytes`. Returns what was noticed.
+/// Removes hidden characters and secrets from one text and cuts it to `max_bytes`. Returns the flags.
 pub(crate) fn clean_text(
     text: &str,
     max_bytes: usize,
@@ -109,10 +112,10 @@ pub(crate) fn clean_text(
 struct Pass<'a> {
     bounds: &'a Bounds,
     keep: &'a dyn Fn(&str) -> bool,
-    /// Texts in which there was nothing to take out and nothing to tell: rows repeat their values. No tree has so many that
-    /// a hash of which nobody knows the seed has to be as good as the standard one.
+    /// Texts that needed no cleaning and have no flags, because rows repeat their values. A tree is too small for a
+    /// secret seed to require the standard hash.
     clean: CleanTexts,
-    /// The program of the list of arguments that comes next.
+    /// The program of the next argument list.
     program: &'static str,
     nodes: usize,
     redacted: usize,
@@ -169,7 +172,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The same where a key is text that may have to be cleaned.
+    /// Cleans an object whose keys may need cleaning.
     fn object_with_text(&mut self, map: &mut Map<String, Value>, place: &Place<'_>, depth: usize) {
         let beside = Beside::of(map);
         let entries = std::mem::take(map);
@@ -186,7 +189,7 @@ impl Pass<'_> {
         }
     }
 
-    /// What the key of a value says of it.
+    /// Cleans the value of a key by what the key says about it.
     fn entry(&mut self, key: &str, value: &mut Value, beside: &Beside) {
         let name = if is_secret_key(key) {
             Some(key)
@@ -202,7 +205,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Cleans a key of the object at this place.
+    /// Cleans a key of the object at this path.
     fn key(&mut self, key: &mut String, place: &Place<'_>) {
         if !is_plain(key) {
             self.string(key, place);
@@ -218,7 +221,7 @@ impl Pass<'_> {
         if is_short && self.clean.contains(text.as_str()) {
             return;
         }
-        // Only what can stay is looked at: the rest of a huge text is cut off below.
+        // Only the part that can stay is examined. The rest of a huge text is cut off below.
         let (visible, hidden) = strip_hidden(text);
         self.hidden += hidden;
         let margin = self.bounds.text_bytes.saturating_add(HALF_BYTES);
@@ -226,12 +229,13 @@ impl Pass<'_> {
         let (mut clean, redacted) = redact_keeping(&head, self.keep);
         self.redacted += redacted;
         if head.len() < visible.len() {
-            // What was taken out may have made room for the word at the cut.
+            // Redaction may have made room for the word at the cut.
             clean = Cow::Owned(format!("{}…", whole_words(&clean)));
         }
         let short = cut_bytes(&clean, self.bounds.text_bytes);
         let bound = text.floor_char_boundary(self.bounds.text_bytes);
-        // What is kept may say what the head of the raw text does not: words that were joined, or that stand behind it.
+        // The kept text may show instructions that the head of the raw text does not: joined words, or words behind
+        // it.
         let is_other = matches!(visible, Cow::Owned(_)) || redacted > 0 && bound < text.len();
         let orders =
             instructions(text.get(..bound).unwrap_or(text)) || is_other && instructions(&short);
@@ -252,7 +256,7 @@ impl Pass<'_> {
         }
     }
 
-    /// What stands under a name of a secret, `depth` levels below it.
+    /// Redacts a value under the name of a secret, `depth` levels below it.
     fn secret(&mut self, name: &str, value: &mut Value, depth: usize) {
         let is_secret = match value {
             Value::String(text) => !is_no_secret(name, text) && !(self.keep)(text),
@@ -279,7 +283,8 @@ impl Pass<'_> {
         }
     }
 
-    /// What stands under a name of cookies, `depth` levels below it: names with their values, or a list of cookies.
+    /// Redacts a value under the name of cookies, `depth` levels below it: names with their values, or a list of
+    /// cookies.
     fn cookies(&mut self, name: &str, value: &mut Value, depth: usize) {
         match value {
             Value::Array(items) if depth < MAX_SECRET_DEPTH => {
@@ -310,7 +315,7 @@ impl Pass<'_> {
         self.flag(Flag::Truncated { path });
     }
 
-    /// Notes a flag that names a place.
+    /// Adds a flag that names a path.
     fn flag(&mut self, flag: Flag) {
         let same_kind =
             |other: &&Flag| std::mem::discriminant(*other) == std::mem::discriminant(&flag);
@@ -332,11 +337,11 @@ impl Pass<'_> {
     }
 }
 
-/// What an object says of its own values.
+/// Context that an object gives to its own values.
 struct Beside {
-    /// The name of a secret, where a value stands beside it.
+    /// The name of a secret, where its value is a sibling field.
     name: Option<String>,
-    /// The program of the arguments.
+    /// The program of the argument list.
     program: &'static str,
 }
 
@@ -349,7 +354,7 @@ impl Beside {
     }
 }
 
-/// Whether a value is an object, or a list with one.
+/// Returns whether a value is an object, or a list with one.
 fn has_object(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(Value::is_object),
@@ -357,7 +362,7 @@ fn has_object(value: &Value) -> bool {
     }
 }
 
-/// Whether a key is a name that nothing can hide in.
+/// Returns whether a key is a plain name that can hide nothing.
 fn is_plain(key: &str) -> bool {
     key.len() <= 24
         && key
@@ -365,7 +370,7 @@ fn is_plain(key: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The key, or the key with a mark where cleaning made two keys equal: nothing is lost by overwriting.
+/// Returns the key, with a mark where cleaning made two keys equal, so that no value is overwritten.
 fn unused(map: &Map<String, Value>, key: String) -> String {
     if !map.contains_key(&key) {
         return key;

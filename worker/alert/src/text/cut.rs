@@ -1,10 +1,10 @@
-//! Shortening text without breaking what people see as one character.
+//! Shortens text without splitting graphemes.
 
 use std::borrow::Cow;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// At most `max_chars` graphemes; a cut text ends with `…`, which counts.
+/// Cuts a text to `max_chars` graphemes, including the closing `…`.
 #[must_use]
 pub fn cut(text: &str, max_chars: usize) -> Cow<'_, str> {
     if text.len() <= max_chars {
@@ -27,14 +27,14 @@ pub fn cut(text: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// The longest head of whole graphemes that fits `max_bytes` together with the closing `…`.
+/// Returns the longest head of whole graphemes that fits `max_bytes` with the closing `…`.
 pub(super) fn cut_bytes(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes {
         return Cow::Borrowed(text);
     }
     let room = max_bytes.saturating_sub('…'.len_utf8());
     let mut end = 0;
-    // Only the head is segmented: the tail may be a megabyte.
+    // Only the head is segmented, because the tail may be a megabyte.
     let head = text.floor_char_boundary(room);
     for (start, grapheme) in text.get(..head).unwrap_or_default().grapheme_indices(true) {
         if start + grapheme.len() < head {
@@ -44,11 +44,11 @@ pub(super) fn cut_bytes(text: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default()))
 }
 
-/// Longest piece of a word that may be the head of a secret, in bytes.
+/// Maximum length of a partial word that may be the head of a secret, in bytes.
 pub(super) const HALF_BYTES: usize = 1024;
 
-/// The head of a text without the word that a cut went through: half a secret is none that anybody knows. Of a word that
-/// is longer than secrets are its end goes.
+/// Returns the head of a text without the word at the cut, because no pattern recognises half a secret. A word that
+/// is longer than secrets loses only its end.
 #[must_use]
 pub fn whole_words(head: &str) -> &str {
     let least = head.floor_char_boundary(head.len().saturating_sub(HALF_BYTES));
@@ -56,7 +56,7 @@ pub fn whole_words(head: &str) -> &str {
     head.get(..end.unwrap_or(0).max(least)).unwrap_or_default()
 }
 
-/// One line: every run of white space with a line break in it becomes one space, the ends are trimmed.
+/// Returns the text as one line: white space with a line break becomes one space, and the ends are trimmed.
 #[must_use]
 pub fn single_line(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim();

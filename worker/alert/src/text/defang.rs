@@ -1,4 +1,4 @@
-//! Writing addresses so that nobody clicks on them, and reading them when others did.
+//! Defangs addresses so that they cannot be clicked, and refangs addresses that others defanged.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,20 +18,21 @@ static FANGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// The text with its addresses, domains and URLs made unclickable: `185.220.101[.]42`, `pool.minexmr[.]com`, `hxxp://`.
+/// Returns the text with unclickable addresses, domains and URLs: `185.220.101[.]42`, `pool.minexmr[.]com`,
+/// `hxxp://`.
 #[must_use]
 pub fn defang(text: &str) -> String {
     without_fangs(text, &spans(text))
 }
 
-/// A value of this kind, defanged: the host of a domain, URL, mail address or IP address is made unclickable even where
-/// it could be a file (`login.zip`).
+/// Returns a value of this kind, defanged. The host of a domain, URL, mail address or IP address is defanged even
+/// where it could be a file (`login.zip`).
 #[must_use]
 pub fn defang_value(kind: IndicatorKind, value: &str) -> String {
     without_fangs(value, &spans_of_value(kind, value))
 }
 
-/// As [`defang`], of a text about these values: a name that could be a file is an address where it is one of them.
+/// Defangs a text like [`defang`]. A name that could be a file counts as an address where it is one of these values.
 #[must_use]
 pub fn defang_knowing(text: &str, known: &[Indicator]) -> String {
     without_fangs(text, &spans_knowing(text, known))
@@ -62,10 +63,10 @@ fn without_fangs(text: &str, spans: &[Range<usize>]) -> String {
     }
 }
 
-/// The text as it was before somebody defanged it.
+/// Returns the text without defanging.
 #[must_use]
 pub fn refang(text: &str) -> Cow<'_, str> {
-    // Every defanged spelling has one of these, or is a scheme.
+    // Every defanged spelling contains one of these, or is a scheme.
     let is_marked = text
         .bytes()
         .any(|byte| matches!(byte, b'[' | b'(' | b'{' | b'\\' | b']' | b'*'));

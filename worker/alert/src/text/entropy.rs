@@ -1,7 +1,8 @@
-//! Secrets of unknown make: tokens that no person and no naming scheme wrote.
+//! Finds secrets of unknown kinds: tokens that neither a person nor a naming scheme wrote.
 //!
-//! Random text changes between upper case, lower case and digits far more often than names do, and has more different
-//! characters. What is known to look random and is no secret stays: digests, UUIDs, ids of resources and keys, wallets.
+//! Random text changes between upper case, lower case and digits far more often than names do, and has more distinct
+//! characters. Known random-looking values that are not secrets are kept: digests, UUIDs, ids of resources and keys,
+//! wallets.
 
 use std::sync::LazyLock;
 
@@ -9,10 +10,10 @@ use regex::Regex;
 
 use super::runs::Alphabet;
 
-/// Shortest token that is judged; vendors' unlabelled keys have 20 characters and more.
+/// Minimum length of a token. Vendors' unlabelled keys have 20 characters or more.
 const SHORTEST: usize = 20;
 
-/// Parts of a text that may look random and stay as they are.
+/// Parts of a text that may look random and are kept.
 static KEEP: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?x)
@@ -32,7 +33,7 @@ static KEEP: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// The characters of a token.
 static TOKENS: Alphabet = Alphabet::alphanumeric_and(b"+/=_~.-");
 
-/// The byte ranges of tokens that look like unknown secrets.
+/// Returns the byte ranges of tokens that look like unknown secrets.
 pub(super) fn secrets(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
     let Some(keep) = KEEP.as_ref() else {
@@ -58,10 +59,10 @@ pub(super) fn secrets(text: &str) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// The whole token if it looks random, else those of its parts that do.
+/// Returns the whole token if it looks random, else its parts that do.
 fn suspicious(token: &str) -> Vec<std::ops::Range<usize>> {
     let trimmed = token.trim_end_matches(['.', '-', '/']);
-    // A path, a URL's path, a dotted name or `name=value` is judged by its parts, a key in base64 as a whole.
+    // A path, a URL's path, a dotted name or `name=value` is judged by its parts, a base64 key as a whole.
     let has_parts = trimmed.starts_with('/')
         || trimmed.contains(['.', '-', '~'])
         || trimmed.trim_end_matches('=').contains('=');
@@ -91,16 +92,16 @@ fn is_random(token: &str) -> bool {
         changes,
     } = Classes::of(token);
     let rate = changes as f64 / (length - 1) as f64;
-    // The entropy is counted last: few names come as far.
+    // Entropy is computed last, because few names get that far.
     if lower > 0 && upper > 0 && digits > 0 {
-        // Base64 and base62 change class at 0.62 per character, words in camel case with numbers at up to 0.45.
+        // Base64 and base62 change class at 0.62 per character, camel-case words with numbers at up to 0.45.
         return rate >= 0.38 && entropy(token) >= 3.6 && !is_camel_case(token);
     }
     if lower > 0 && upper > 0 {
-        // Long base64 without a digit is rare; words in camel case change at 0.25.
+        // Long base64 without a digit is rare. Camel-case words change at 0.25.
         return length >= 32 && rate >= 0.42 && entropy(token) >= 4.2 && !is_camel_case(token);
     }
-    // Base36 changes at 0.40 and has a quarter of digits.
+    // Base36 changes at 0.40, and a quarter of its characters are digits.
     length >= 24
         && (lower > 0 || upper > 0)
         && digits * 100 >= length * 12
@@ -109,10 +110,10 @@ fn is_random(token: &str) -> bool {
         && entropy(token) >= 3.7
 }
 
-/// Returns whether two thirds of the letters stand in words of camel case, as in `AwsEc2VpcPeeringConnection`.
+/// Returns whether two thirds of the letters are in camel-case words, as in `AwsEc2VpcPeeringConnection`.
 ///
-/// A word begins with a capital or behind a separator, and has three letters or more, one in five of them a vowel. Of random
-/// keys of 40 characters, one in 500 has as many; of such of 20 characters, one in 100.
+/// A word begins with a capital or after a separator and has three letters or more, one in five of them a vowel. One
+/// in 500 random keys of 40 characters has as many, and one in 100 of 20 characters.
 fn is_camel_case(token: &str) -> bool {
     let (mut letters, mut in_words) = (0, 0);
     let (mut word, mut vowels, mut may_begin) = (0, 0, true);
@@ -134,7 +135,7 @@ fn is_camel_case(token: &str) -> bool {
     in_words * 100 >= letters * 65
 }
 
-/// How many characters of each class a token has, and how often the class changes.
+/// Counts of the character classes of a token, and of changes between them.
 #[derive(Default)]
 struct Classes {
     lower: usize,
@@ -167,7 +168,7 @@ impl Classes {
     }
 }
 
-/// Shannon entropy in bits per character.
+/// Returns the Shannon entropy in bits per character.
 fn entropy(token: &str) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in token.bytes() {

@@ -1,15 +1,16 @@
-//! Escapes of JSON and of URLs in a text: what stands behind one begins a word, though its last letter looks like part of it.
+//! Escapes of JSON and URLs in a text. A word begins after an escape, although the escape's last letter looks like
+//! part of it.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// An escape that ends in a letter or a digit, of JSON in JSON too: `\n`, `\\n`, `\u0022`, `%22`.
+/// An escape that ends in a letter or a digit, including JSON in JSON: `\n`, `\\n`, `\u0022`, `%22`.
 static ESCAPES: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\\+(?:[bfnrt]|u[0-9A-Fa-f]{4})|%[0-9A-Fa-f]{2}").ok());
 
-/// The text with white space in the place of escapes, each byte where it was; none where it has no escape.
+/// Returns the text with white space for escapes, at unchanged byte offsets, or `None` where it has no escape.
 pub(super) fn blanked(text: &str) -> Option<String> {
     let blanked = ESCAPES.as_ref()?.replace_all(text, |found: &Captures<'_>| {
         let escape = found.get(0).map_or("", |found| found.as_str());

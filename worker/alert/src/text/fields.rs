@@ -1,18 +1,18 @@
-//! Secrets by where they stand in a JSON tree: `"password": "…"`, and the shapes in which feeds write the same thing,
-//! `{"name": "DB_PASSWORD", "val": "…"}` (variables of SCC, ECS, Kubernetes) and `"password": {"value": "…"}`.
+//! Finds secrets by their position in a JSON tree: `"password": "…"`, and the equivalent shapes `{"name":
+//! "DB_PASSWORD", "val": "…"}` (variables of SCC, ECS, Kubernetes) and `"password": {"value": "…"}`.
 //!
-//! What is beside a secret and tells of it is evidence and stays: when it was changed, how long it must be, where it is
-//! kept, how often it was wrong. So names are taken only whole, and of an object only what is called a value. But of
-//! cookies each has a key of its own: `"cookies": {"session": "…"}`.
+//! Fields about a secret are evidence and stay: change time, required length, storage location, number of failures.
+//! So names match only whole, and of an object only its value fields. Cookies are an exception, because each has its
+//! own key: `"cookies": {"session": "…"}`.
 
 use serde_json::{Map, Number, Value};
 
 use super::redact::{is_secret_key, words};
 use super::strip_hidden;
 
-/// Keys whose value is the name of what stands beside it, in small letters without `_` and `-`.
+/// Keys whose value names a sibling field's value, in lower case without `_` and `-`.
 const NAMES: [&str; 4] = ["name", "key", "parametername", "parameterkey"];
-/// Keys of what stands beside a name.
+/// Keys of the value beside a name.
 const VALUES: [&str; 8] = [
     "value",
     "val",
@@ -23,19 +23,19 @@ const VALUES: [&str; 8] = [
     "oldvalue",
     "newvalue",
 ];
-/// Further keys of a value, below the key of a secret: of DynamoDB, of audit logs that tell what was changed.
+/// Further value keys below the key of a secret: of DynamoDB, and of audit logs of changes.
 const INNER_VALUES: [&str; 8] = ["s", "n", "text", "string", "plain", "data", "old", "new"];
-/// Longest of these keys, with room for hidden characters.
+/// Maximum length of these keys, with room for hidden characters.
 const MAX_KEY_BYTES: usize = 64;
-/// Fewest digits of a number that may be a secret: PINs have four, counts and flags mostly fewer.
+/// Minimum number of digits of a number that may be a secret. PINs have four; counts and flags mostly have fewer.
 const FEWEST_DIGITS: usize = 4;
-/// Words in a key by which its number counts or measures: `failed_password: 1200`.
+/// Words in a key whose number is a count or measure: `failed_password: 1200`.
 const COUNTING: [&str; 22] = [
     "age", "attempt", "attempts", "bad", "count", "days", "expired", "failed", "failure",
     "failures", "invalid", "leaked", "length", "max", "min", "num", "number", "rejected", "total",
     "ttl", "weak", "wrong",
 ];
-/// Keys of settings that name cookies and hold none: of CloudFront, of AWS WAF.
+/// Keys of settings that name cookies and do not hold them: CloudFront, AWS WAF.
 const COOKIE_SETTINGS: [&str; 9] = [
     "forward",
     "whitelistednames",
@@ -47,10 +47,10 @@ const COOKIE_SETTINGS: [&str; 9] = [
     "includedcookies",
     "excludedcookies",
 ];
-/// What says that there is a secret, and not which.
+/// Values that say that a secret exists, without revealing it.
 const STATES: [&str; 6] = ["true", "false", "yes", "no", "null", "none"];
 
-/// The name of an object that names a secret and has a value beside the name.
+/// Returns the name of an object that names a secret and has the value in a sibling field.
 pub(super) fn named_secret(map: &Map<String, Value>) -> Option<String> {
     let name = map
         .iter()
@@ -65,35 +65,35 @@ pub(super) fn named_secret(map: &Map<String, Value>) -> Option<String> {
     map.keys().any(|key| is_value(key)).then_some(name)
 }
 
-/// Whether this key of an object with a name holds what is named.
+/// Returns whether this key of a named object holds the value.
 pub(super) fn is_value(key: &str) -> bool {
     is_one_of(key, &VALUES)
 }
 
-/// Whether this key of an object that stands below a secret's key holds the secret.
+/// Returns whether this key of an object below a secret's key holds the secret.
 pub(super) fn is_inner_value(key: &str) -> bool {
     is_value(key) || is_one_of(key, &INNER_VALUES)
 }
 
-/// Whether what stands under this name of a secret are cookies.
+/// Returns whether the value under this secret name holds cookies.
 pub(super) fn is_cookies(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.ends_with("cookie") || name.ends_with("cookies")
 }
 
-/// Whether an object is one cookie, whose value is called so. As the outermost one it has to have a name too, for a
-/// cookie of many may be called `value`.
+/// Returns whether an object is one cookie with a value field. The outermost object must have a name too, because one
+/// of many cookies may be called `value`.
 pub(super) fn is_one_cookie(map: &Map<String, Value>, is_outermost: bool) -> bool {
     map.keys().any(|key| is_value(key))
         && (!is_outermost || map.keys().any(|key| is_one_of(key, &NAMES)))
 }
 
-/// Whether a key says which cookies are meant, and not what they hold.
+/// Returns whether a key says which cookies are meant, not what they hold.
 pub(super) fn is_cookie_setting(key: &str) -> bool {
     is_one_of(key, &COOKIE_SETTINGS)
 }
 
-/// Whether a text under the key of a secret is none: a state, a name by which the secret is kept elsewhere, or the
+/// Returns whether a text under the key of a secret is not one: a state, a reference to a secret store, or the
 /// working directory, which shells call `PWD`.
 pub(super) fn is_no_secret(key: &str, text: &str) -> bool {
     text.is_empty()
@@ -104,7 +104,8 @@ pub(super) fn is_no_secret(key: &str, text: &str) -> bool {
         || STATES.iter().any(|state| text.eq_ignore_ascii_case(state))
 }
 
-/// Whether a number under the key of a secret is one. Kernels number their cookies, and who is authorized is counted.
+/// Returns whether a number under the key of a secret is one. Kernels number their cookies, and authorised users are
+/// counted.
 pub(super) fn is_secret_number(key: &str, number: &Number) -> bool {
     let key = words(key);
     let digits = number

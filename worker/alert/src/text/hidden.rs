@@ -1,7 +1,8 @@
-//! Characters that people do not see, but machines read.
+//! Removes characters that machines read and people do not see.
 //!
-//! Controls and terminal escapes, direction overrides, zero-width and filler characters, tag characters and variation
-//! selectors (Unicode 16, sections 23.1–23.9). Taken out before secrets are looked for, so that none hides between them.
+//! These are controls and terminal escapes, direction overrides, zero-width and filler characters, tag characters and
+//! variation selectors (Unicode 16, sections 23.1–23.9). They are removed before secrets are searched, so that none
+//! hides between them.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -16,10 +17,10 @@ static ESCAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// The text without hidden characters, and how many pieces were taken out. `\n` and `\t` stay.
+/// Returns the text without hidden characters, and the number of removed pieces. `\n` and `\t` stay.
 #[must_use]
 pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
-    // Without a way out in the middle, many bytes are looked at at once.
+    // A loop without early exit lets the compiler process many bytes at once.
     let is_plain = text.bytes().fold(true, |plain, byte| {
         plain & matches!(byte, b' '..=b'~' | b'\n' | b'\t')
     });
@@ -54,11 +55,11 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(kept), count)
 }
 
-/// What every escape begins with.
+/// First characters of escapes.
 const ESCAPE_BEGINS: [char; 4] = ['\u{1b}', '\u{9b}', '\u{9d}', '\u{90}'];
 
 fn without_escapes<'a>(text: &'a str, count: &mut usize) -> Cow<'a, str> {
-    // Compiling the pattern takes tens of milliseconds, for text that hardly ever has an escape in it.
+    // Compiling the pattern takes tens of milliseconds, and hardly any text has an escape.
     if !text.contains(ESCAPE_BEGINS) {
         return Cow::Borrowed(text);
     }
@@ -69,7 +70,8 @@ fn without_escapes<'a>(text: &'a str, count: &mut usize) -> Cow<'a, str> {
     escapes.replace_all(text, "")
 }
 
-/// What stands instead of a hidden character: nothing, or a space for a hidden line break; `None` if it is visible.
+/// Returns the replacement of a hidden character: nothing, or a space for a hidden line break. Returns `None` if it
+/// is visible.
 fn replacement(character: char) -> Option<Option<char>> {
     match character {
         '\n' | '\t' => None,
@@ -79,7 +81,7 @@ fn replacement(character: char) -> Option<Option<char>> {
     }
 }
 
-/// Whether people do not see it.
+/// Returns whether a character is invisible.
 pub(super) fn is_hidden(character: char) -> bool {
     matches!(character,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'      // controls
@@ -125,7 +127,7 @@ mod tests {
         }
     }
 
-    /// `Default_Ignorable_Code_Point` of Unicode 16 (DerivedCoreProperties.txt), and blanks that are seen as nothing.
+    /// `Default_Ignorable_Code_Point` of Unicode 16 (DerivedCoreProperties.txt), and blanks that display as nothing.
     #[test]
     fn a14_all_that_unicode_lets_be_ignored_goes() {
         for range in [

@@ -1,8 +1,9 @@
-//! Text that talks to the analyst instead of about the event.
+//! Detects text that addresses the analyst instead of describing the event.
 //!
-//! A signal, never a guard: it is flagged and may raise suspicion, and what does not match proves nothing. It looks for
-//! role tokens of chat templates, orders to drop instructions, orders and assignments of a verdict, and forged evidence;
-//! through hidden tag characters and base64 too, for people do not write alerts that way.
+//! This is a signal, never a guard. A match is flagged and may raise suspicion; the absence of a match proves
+//! nothing. The patterns cover role tokens of chat templates, orders to drop instructions, orders and assignments of
+//! a verdict, and forged evidence. Hidden tag characters and base64 are decoded first, because people do not write
+//! alerts that way.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -13,7 +14,7 @@ use regex::{Regex, RegexSet, RegexSetBuilder};
 
 use super::runs::Alphabet;
 
-/// Between words: what stands in for a space where none is allowed, as in role session names.
+/// `gap` between words also matches replacements of spaces where none are allowed, as in role session names.
 static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     let gap = r"(?:(?:[\s._:+/,-]|%20){1,6})";
     let verdict = r"(?:benign(?:_true_positive)?|harmless|false[\s._-]{0,3}positives?|not[\s._-]{1,3}malicious|no[\s._-]{1,3}threat|authori[sz]ed[\s._-]activity|true[\s._-]?positives?|inconclusive)";
@@ -47,7 +48,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Something that stands in every such text: one cheap look spares most texts the phrases.
+/// A substring of every such text, whose cheap search spares most texts the phrases.
 static TRIGGER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         "(?i-u:",
@@ -59,7 +60,7 @@ static TRIGGER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Both alphabets are made one first; padding and stray bits are nobody's concern here.
+/// Both alphabets are unified first. Padding and stray bits do not matter here.
 const ENGINE: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -67,17 +68,17 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// The characters of base64, of both alphabets, and how many a token has at least.
+/// Characters of both base64 alphabets, and the minimum length of a token.
 static DIGITS: Alphabet = Alphabet::alphanumeric_and(b"+/_-");
 const LEAST_DIGITS: usize = 24;
 
-/// Tag characters that make a word.
+/// Minimum number of tag characters that make a word.
 const LEAST_TAGS: usize = 4;
 
-/// Characters without width in a row that nobody writes by chance.
+/// Minimum run of zero-width characters that is not accidental.
 const LEAST_RUN: usize = 8;
 
-/// Whether the text holds something that addresses the analyst.
+/// Returns whether the text addresses the analyst.
 #[must_use]
 pub fn instructions(text: &str) -> bool {
     if text.len() < 6 {
@@ -87,8 +88,8 @@ pub fn instructions(text: &str) -> bool {
     matches(&seen) || encoded(&seen) || conceals(text)
 }
 
-/// Whether the text carries another one that people cannot see: letters as tag characters (but for the flags of regions,
-/// which begin with a black flag), or bytes as a run of characters without width.
+/// Returns whether the text carries an invisible one: letters as tag characters (except region flags, which begin
+/// with a black flag), or bytes as a run of zero-width characters.
 fn conceals(text: &str) -> bool {
     if text.is_ascii() {
         return false;
@@ -119,7 +120,8 @@ fn matches(text: &str) -> bool {
             .is_some_and(|phrases| phrases.is_match(text))
 }
 
-/// As a machine may read it: tag characters become the letters they mean, other hidden ones go.
+/// Returns the text as a machine may read it: tag characters become the letters they mean, and other hidden ones are
+/// removed.
 fn visible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -129,7 +131,7 @@ fn visible(text: &str) -> Cow<'_, str> {
         // Full-width forms of ASCII.
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(character) - 0xfee0),
         '\u{a0}' => Some(' '),
-        // Between the words of DeepSeek's tokens.
+        // The separator in DeepSeek's tokens.
         '\u{2581}' => Some('_'),
         '\n' | '\t' => Some(character),
         _ if super::hidden::is_hidden(character) => None,
@@ -138,7 +140,7 @@ fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(letters.collect())
 }
 
-/// Whether a base64 token decodes to such text; its padding may be missing.
+/// Returns whether a base64 token decodes to such text; its padding may be missing.
 fn encoded(text: &str) -> bool {
     DIGITS.runs(text, LEAST_DIGITS).take(16).any(|token| {
         let digits = text.get(token).unwrap_or_default().bytes();

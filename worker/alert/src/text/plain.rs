@@ -1,28 +1,28 @@
-//! The one way by which foreign text gets into what people see.
+//! Converts foreign text for display; no other path leads into reports.
 //!
-//! Alerts, tool answers and analysts' sentences may be written by the attacker. What comes out of here is one line,
-//! without hidden characters and escapes, bounded in characters, with addresses that nobody can click and without words
-//! that would call somebody in a chat or ticket system (attacks.md, "What code enforces" 6). It does not escape for
-//! markdown: that is the writer's, since only the writer knows the syntax.
+//! An attacker may have written alerts, tool answers and analysts' sentences. The result is one line of bounded
+//! length, without hidden characters and escapes, with defanged addresses, and without words that notify people in a
+//! chat or ticket system (attacks.md, "What code enforces" 6). Markdown is not escaped here, because only the
+//! renderer knows its syntax.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{cut, defang, defang_value, strip_hidden};
 use crate::IndicatorKind;
 
-/// More than this of a text is not even looked at, in bytes for each character that may be shown: a megabyte costs
-/// nothing, and whoever hides much between little blanks nothing but their own text.
+/// Bytes of a text that are examined for each character that may be shown. The bound makes a megabyte cheap. Text
+/// hidden behind blanks beyond it is lost.
 const BYTES_PER_CHAR: usize = 16;
-/// Longest grapheme, in code points: letters buried under a thousand accents write over their neighbours' lines.
+/// Maximum length of a grapheme, in code points. Letters with a thousand accents overprint other lines.
 const MOST_MARKS: usize = 6;
-/// Schemes that may stand as they are: the defanged ones, and names of objects that no program opens by a click.
+/// Schemes that may stay: defanged ones, and object names that no program opens on a click.
 const HARMLESS_SCHEMES: [&str; 8] = ["hxxp", "hxxps", "fxp", "fxps", "fxxp", "fxxps", "s3", "gs"];
-/// Names that mean everybody.
+/// Names that notify everybody.
 const EVERYBODY: [&str; 6] = ["everyone", "here", "channel", "group", "all", "room"];
 /// Schemes that work without `//`.
 const OPAQUE_SCHEMES: [&str; 5] = ["mailto", "xmpp", "javascript", "vbscript", "tel"];
 
-/// One harmless line of at most `max_chars` graphemes.
+/// Returns one harmless line of at most `max_chars` graphemes.
 #[must_use]
 pub fn plain(text: &str, max_chars: usize) -> String {
     let line = line(text, max_chars.saturating_mul(BYTES_PER_CHAR) + 256);
@@ -43,7 +43,7 @@ pub fn plain(text: &str, max_chars: usize) -> String {
     cut(&safe.join(" "), max_chars).into_owned()
 }
 
-/// As [`plain`], of a typed value: a domain, URL, mail or IP address is defanged whatever it looks like.
+/// Returns a typed value like [`plain`]; a domain, URL, mail or IP address is always defanged.
 #[must_use]
 pub fn plain_value(kind: IndicatorKind, value: &str, max_chars: usize) -> String {
     let has_host = matches!(
@@ -55,18 +55,18 @@ pub fn plain_value(kind: IndicatorKind, value: &str, max_chars: usize) -> String
     }
     let line = line(value, max_chars.saturating_mul(BYTES_PER_CHAR) + 256);
     let short = cut(&line, max_chars);
-    // What is no such value after all is a text like any other.
+    // A value that is not of its kind is treated as text.
     let safe = defang(&defang_value(kind, &short));
     cut(&inert(&safe), max_chars).into_owned()
 }
 
-/// Whether this is an Amazon resource name: no program makes a link of it, and a bucket's dots belong to its name.
+/// Returns whether this is an Amazon resource name. No program links it, and a bucket's dots belong to its name.
 fn is_arn(word: &str) -> bool {
     word.starts_with("arn:aws") && word.matches(':').count() >= 5 && !word.contains("//")
 }
 
-/// A command of the catalogue, ready to paste: neither defanged nor cut, for a cut command would do something else.
-/// None where it is empty or longer than `max_chars`.
+/// Returns a command of the catalogue, ready to paste. It is neither defanged nor cut, because a cut command does
+/// something else. Returns `None` where it is empty or longer than `max_chars`.
 #[must_use]
 pub fn command(text: &str, max_chars: usize) -> Option<Vec<String>> {
     let (visible, _) = strip_hidden(text);
@@ -79,7 +79,7 @@ pub fn command(text: &str, max_chars: usize) -> Option<Vec<String>> {
     (chars > 0 && chars <= max_chars && lines.len() <= 12).then_some(lines)
 }
 
-/// Without hidden characters, every run of white space one space, and no grapheme larger than letters are.
+/// Removes hidden characters, turns white space into single spaces, and bounds each grapheme.
 fn line(text: &str, max_bytes: usize) -> String {
     let head = text
         .get(..text.floor_char_boundary(max_bytes))
@@ -103,7 +103,7 @@ fn line(text: &str, max_bytes: usize) -> String {
     line
 }
 
-/// Without what chats, tickets and terminals make something of: mentions, special tokens, schemes, `www.`.
+/// Neutralises text that chats, tickets and terminals interpret: mentions, special tokens, schemes, `www.`.
 fn inert(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text.chars();
@@ -129,7 +129,7 @@ fn inert(text: &str) -> String {
     out
 }
 
-/// Whether these are the names by which chats call everybody, whatever stands before the `@`.
+/// Returns whether these are the names that notify everybody in a chat, whatever precedes the `@`.
 fn calls_all(name: &str) -> bool {
     let end = name
         .find(|c: char| !c.is_ascii_alphabetic())

@@ -1,7 +1,8 @@
-//! Taking secrets out of text: known kinds first, then what looks random.
+//! Redacts secrets in text: known kinds first, then random-looking tokens.
 //!
-//! A secret becomes `[redacted:<kind>]`, a random part of a URL `[redacted:<kind>~<fingerprint>]`: it is none that can be
-//! guessed, and tells one place from another. Typed indicators, digests, UUIDs, resource names and access key *ids* stay.
+//! A secret becomes `[redacted:<kind>]`, and a random part of a URL `[redacted:<kind>~<fingerprint>]`. The
+//! fingerprint of such a part cannot be reversed by guessing and distinguishes one URL from another. Typed
+//! indicators, digests, UUIDs, resource names and access key *ids* stay.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,13 +14,13 @@ use super::secrets::{Kind, SECRET_KEY, SECRETS};
 use super::{entropy, escapes};
 use crate::key::sha256;
 
-/// The mark of what is secret by its looks alone.
+/// The kind of secrets that are recognised by entropy alone.
 const RANDOM: &str = "high_entropy";
 
-/// How far before its random part a URL is taken to begin, in bytes.
+/// Maximum distance from the begin of a URL to its random part, in bytes.
 const MAX_URL_BYTES: usize = 1024;
 
-/// Which kinds may stand in a text.
+/// Triggers of the kinds that a text may hold.
 static TRIGGERS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     let triggers = SECRETS
         .iter()
@@ -27,13 +28,14 @@ static TRIGGERS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     RegexSet::new(triggers).ok()
 });
 
-/// The patterns, each compiled when a text first needs it: most never are.
+/// The patterns, each compiled when a text first needs it; most never are.
 static KNOWN: LazyLock<Vec<OnceLock<Option<Regex>>>> =
     LazyLock::new(|| SECRETS.iter().map(|_| OnceLock::new()).collect());
 
 static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(SECRET_KEY).ok());
 
-/// The pattern with ASCII classes and boundaries: secrets are ASCII, and Unicode's cost ten times as much.
+/// Returns the pattern with ASCII classes and boundaries. Secrets are ASCII, and Unicode classes cost ten times as
+/// much.
 fn ascii(pattern: &str) -> String {
     pattern
         .replace(r"\b", r"(?-u:\b)")
@@ -42,13 +44,14 @@ fn ascii(pattern: &str) -> String {
         .replace(r"\w", "[0-9A-Za-z_]")
 }
 
-/// The text without secrets, and how many were taken out.
+/// Returns the text without secrets, and the number of redactions.
 #[must_use]
 pub fn redact(text: &str) -> (Cow<'_, str>, usize) {
     redact_keeping(text, &|_| false)
 }
 
-/// As [`redact`], but a token for which `keep` holds stays, though it looks random. Known kinds go even so.
+/// Redacts a text like [`redact`], but keeps random-looking tokens for which `keep` holds. Known kinds are always
+/// redacted.
 pub(super) fn redact_keeping<'a>(
     text: &'a str,
     keep: &dyn Fn(&str) -> bool,
@@ -66,7 +69,7 @@ pub(super) fn redact_keeping<'a>(
     (Cow::Owned(replace(&known, &random)), count)
 }
 
-/// A URL without secrets; the host is none, however random its name: it is who was talked to.
+/// Returns a URL without secrets. The host is kept, however random its name, because it is the far end.
 pub(crate) fn redact_url(url: &str) -> String {
     let (known, _) = redact_known(url);
     let authority = known.find("://").map_or(0, |at| at + 3);
@@ -82,7 +85,7 @@ pub(crate) fn redact_url(url: &str) -> String {
     replace(&known, &random)
 }
 
-/// The text without secrets of known kinds.
+/// Returns the text without secrets of known kinds.
 pub(crate) fn redact_known(text: &str) -> (Cow<'_, str>, usize) {
     let ranges = merged(known(text));
     if ranges.is_empty() {
@@ -94,19 +97,19 @@ pub(crate) fn redact_known(text: &str) -> (Cow<'_, str>, usize) {
 /// A secret of a known kind.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// What its pattern took: the secret and the words before it that say so.
+    /// The whole match: the secret and the words before it.
     pub(super) whole: Range<usize>,
     /// The secret.
     pub(super) secret: Range<usize>,
-    /// Its place in the table: of two that overlap, the first one names both.
+    /// Index in the table. Of two overlapping secrets, the first one names both.
     order: usize,
-    /// The name of its mark.
+    /// The kind in its mark.
     pub(super) kind: &'static str,
 }
 
-/// The secrets of known kinds in a text; they may overlap.
+/// Returns the secrets of known kinds in a text; they may overlap.
 pub(super) fn known(text: &str) -> Vec<Known> {
-    // The shortest thing that a pattern takes is `pwd=abcdef`.
+    // The shortest match of any pattern is `pwd=abcdef`.
     let triggers = TRIGGERS.as_ref().filter(|_| text.len() >= 8);
     let Some(triggers) = triggers.filter(|triggers| triggers.is_match(text)) else {
         return Vec::new();
@@ -121,7 +124,7 @@ pub(super) fn known(text: &str) -> Vec<Known> {
         let pattern = cell.get_or_init(|| SECRETS.get(order).and_then(pattern));
         let Some(pattern) = pattern else { continue };
         find(text, pattern, order, &mut found);
-        // As it stands, a value goes on behind an escape; without escapes, a word begins there.
+        // In the original text a value continues after an escape; in the blanked text a word begins there.
         if let Some(blanked) = &blanked {
             find(blanked, pattern, order, &mut found);
         }
@@ -129,15 +132,16 @@ pub(super) fn known(text: &str) -> Vec<Known> {
     found
 }
 
-/// How many times over a text is read for what stands inside of harmless values; each such value may reach to its end.
+/// Maximum number of passes over a text for secrets within harmless values. Each such value may reach to the end of
+/// the text.
 const MOST_AGAIN: usize = 4;
 
-/// The secrets of one kind.
+/// Finds the secrets of one kind.
 fn find(text: &str, pattern: &Regex, order: usize, found: &mut Vec<Known>) {
     let (mut from, mut again) = (0, 0);
     while let Some(captures) = pattern.captures_at(text, from) {
         let Some(whole) = captures.get(0) else { return };
-        // Of several groups, one for each way of writing, one took part.
+        // Of several alternative groups, exactly one matched.
         let group = captures.iter().skip(1).flatten().next();
         let secret = group.unwrap_or(whole);
         from = whole.end();
@@ -145,7 +149,7 @@ fn find(text: &str, pattern: &Regex, order: usize, found: &mut Vec<Known>) {
             continue;
         }
         if is_harmless(secret.as_str()) {
-            // What is in quotes may hold another one. Where nothing stands before it, the same would be found again.
+            // Quotes may contain another secret. Where nothing precedes it, the same match would be found again.
             let inner = group.filter(|group| group.start() > whole.start());
             if let Some(inner) = inner.filter(|_| again <= MOST_AGAIN * text.len()) {
                 again += inner.len();
@@ -162,8 +166,8 @@ fn find(text: &str, pattern: &Regex, order: usize, found: &mut Vec<Known>) {
     }
 }
 
-/// The ranges in order, overlapping ones as one: a cookie header that holds a token of a known kind goes whole, for its
-/// other half is as secret.
+/// Returns the ranges in order, with overlapping ones merged. A cookie header that contains a token of a known kind
+/// is redacted whole.
 fn merged(mut found: Vec<Known>) -> Vec<(Range<usize>, &'static str)> {
     found.sort_by_key(|one| one.secret.start);
     let mut merged: Vec<Known> = Vec::with_capacity(found.len());
@@ -184,7 +188,7 @@ fn merged(mut found: Vec<Known>) -> Vec<(Range<usize>, &'static str)> {
         .collect()
 }
 
-/// Whether the value of this key in a JSON object is a secret by its name.
+/// Returns whether this JSON key is the name of a secret.
 pub(super) fn is_secret_key(key: &str) -> bool {
     if key.len() < 3 || key.len() > 64 {
         return false;
@@ -198,9 +202,9 @@ pub(super) fn is_secret_key(key: &str) -> bool {
             .is_some_and(|pattern| pattern.is_match(&words(key)))
 }
 
-/// Whether a key ends as some name of a secret does: one cheap look spares most keys the pattern.
+/// Returns whether a key has a suffix of a secret's name. This cheap test spares most keys the pattern.
 fn ends_like_secret(key: &str) -> bool {
-    // To the pattern there are letters beyond ASCII that are an `s` or a `k`.
+    // The pattern treats some letters beyond ASCII as `s` or `k`.
     let Some(end) = key.as_bytes().last_chunk().filter(|_| key.is_ascii()) else {
         return true;
     };
@@ -220,7 +224,7 @@ fn ends_like_secret(key: &str) -> bool {
     )
 }
 
-/// camelCase and PascalCase as words: `clientSecret` is `client_secret`.
+/// Splits camelCase and PascalCase into words: `clientSecret` is `client_secret`.
 pub(super) fn words(key: &str) -> String {
     let mut words = String::with_capacity(key.len() + 4);
     let mut previous = '_';
@@ -234,7 +238,7 @@ pub(super) fn words(key: &str) -> String {
     words
 }
 
-/// Whether this is a variable of the environment that holds a secret, though the word alone says too little in other
+/// Returns whether this is an environment variable that holds a secret, though its word alone is too vague for other
 /// keys: `GITHUB_TOKEN`, `SMTP_PASS`, but neither `next_token` nor `pass`.
 fn is_secret_variable(key: &str) -> bool {
     (key.ends_with("_TOKEN") || key.ends_with("_PASS"))
@@ -243,10 +247,10 @@ fn is_secret_variable(key: &str) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// How expressions begin that say where a secret comes from.
+/// Prefixes of expressions that refer to a secret.
 const EXPRESSIONS: [&str; 3] = ["${", "$(", "{{"];
 
-/// What stands where a secret could, and is none: our own marks, placeholders, ids, ports.
+/// Returns whether a value in a secret's position is not one: our own marks, placeholders, ids, ports.
 fn is_harmless(value: &str) -> bool {
     let plain = value.trim_matches(['"', '\'', '\\']);
     plain.starts_with("[redacted:")
@@ -278,7 +282,7 @@ fn is_harmless(value: &str) -> bool {
         )
 }
 
-/// Whether this says which port is opened as which, as containers are told: `0.0.0.0:8080:80/tcp`.
+/// Returns whether a value is a container's port mapping: `0.0.0.0:8080:80/tcp`.
 fn is_ports(value: &str) -> bool {
     let numbers = value
         .trim_end_matches("/tcp")
@@ -310,8 +314,8 @@ pub(super) fn replace(text: &str, ranges: &[(Range<usize>, &str)]) -> String {
     out
 }
 
-/// Whether what is taken out is part of where a URL leads: behind its host, and random, so that its fingerprint gives nothing
-/// away. A signature or a code in its query leads nowhere else than another one does.
+/// Returns whether the secret is part of a URL's location: after its host, and random, so that its fingerprint
+/// reveals nothing. A signature or a code in the query does not change the location.
 fn is_place(text: &str, range: &Range<usize>, name: &str) -> bool {
     let start = text.ceil_char_boundary(range.start.saturating_sub(MAX_URL_BYTES));
     let before = text.get(start..range.start).unwrap_or_default();

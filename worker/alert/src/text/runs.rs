@@ -1,12 +1,12 @@
-//! Long unbroken runs of some characters in a text: far cheaper than a pattern that wants them.
+//! Finds long unbroken runs of given characters, far cheaper than a pattern.
 
 use std::ops::Range;
 
-/// Which bytes belong to a run.
+/// The bytes that belong to a run.
 pub(super) struct Alphabet([bool; 256]);
 
 impl Alphabet {
-    /// Letters and digits of ASCII, and these.
+    /// Creates the alphabet of ASCII letters and digits, and these bytes.
     pub(super) const fn alphanumeric_and(others: &[u8]) -> Self {
         let mut bytes = [false; 256];
         let mut at = 0;
@@ -33,8 +33,8 @@ impl Alphabet {
         self.0.get(usize::from(byte)).is_some_and(|held| *held)
     }
 
-    /// Where at least this many of them stand in a row, in order, each as long as it is. A run that long covers one of
-    /// every `least` places, so only these are looked at, and what stands around them.
+    /// Returns the runs of at least `least` bytes, in order and whole. Such a run covers one of every `least`
+    /// offsets, so only these and their surroundings are examined.
     pub(super) fn runs<'a>(
         &'a self,
         text: &'a str,

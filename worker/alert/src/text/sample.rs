@@ -1,19 +1,19 @@
-//! For tests: texts that a pattern takes.
+//! Generates texts that match a pattern, for tests.
 
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::string::string_regex;
 use proptest::test_runner::TestRunner;
 use regex::Regex;
 
-/// How many texts are made of each pattern.
+/// Number of texts that are generated for each pattern.
 const MANY: usize = 128;
 
-/// Texts that the pattern takes, the same at each call. Where it asks for a place (the begin, the end, the edge of a word),
-/// the place is left out, and of the texts only those are kept that are taken even so. `ſ` and `K`, which are `s` and `k` without regard to case, are written as these: nobody's
-/// secret has them.
+/// Returns texts that match the pattern, the same at each call. Assertions (start, end, word boundary) are left out,
+/// and only texts that still match are kept. `ſ` and `K`, which case folding makes `s` and `k`, are replaced by
+/// these, because no secret contains them.
 ///
 /// # Panics
-/// When none is, or hardly any: the test would show nothing.
+/// Panics when hardly any text matches, because the test would show nothing.
 pub(super) fn samples(pattern: &str) -> Vec<String> {
     let regex = Regex::new(pattern).unwrap();
     let without_places = [r"\b", r"(?-u:)", r"(?:^|\n)", "(?:^|", r"|\z)", "|$)"]

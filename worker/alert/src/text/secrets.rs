@@ -1,23 +1,23 @@
-//! What secrets look like, by kind.
+//! Patterns of secrets, by kind.
 //!
-//! Formats from the vendors' pages on token formats and the patterns that public secret scanners share. A pattern with
-//! groups names by the one that takes part what to take out, or by `none` that nothing is; without one, all of it goes.
-//! Ids that are no secret (access key ids, hashes, UUIDs, ARNs) have no pattern here.
+//! The formats come from vendors' pages and the patterns that public secret scanners share. In a pattern with groups,
+//! the group that matched is redacted, or nothing if it is called `none`. Without groups the whole match is redacted.
+//! Ids that are not secrets (access key ids, hashes, UUIDs, ARNs) have no pattern here.
 
 use std::sync::LazyLock;
 
 mod commands;
 
-/// A kind of secret: name of the mark; something short that stands in every such secret, without regard to case, by which one cheap look over a
-/// text finds which patterns it needs at all (a test holds it against the pattern); and the pattern. Order matters only
-/// where two overlap: the first one names it.
+/// A kind of secret: name of the mark, trigger, and pattern. The trigger is a short part of every such secret,
+/// ignoring case, by which one cheap search selects the patterns for a text (a test compares both). Order matters
+/// only for overlaps: the first kind names the mark.
 pub(super) type Kind = (&'static str, &'static str, &'static str);
 
 /// All kinds.
 pub(super) static SECRETS: LazyLock<Vec<Kind>> =
     LazyLock::new(|| [TOKENS, commands::SECRETS].concat());
 
-/// Tokens of vendors, and what stands in URLs and headers.
+/// Vendors' tokens, and secrets in URLs and headers.
 const TOKENS: &[Kind] = &[
     // Keys in blocks.
     (
@@ -186,7 +186,7 @@ const TOKENS: &[Kind] = &[
     ("groq_key", r"gsk_", r"\bgsk_[A-Za-z0-9]{40,}"),
     ("replicate_token", r"r8_", r"\br8_[A-Za-z0-9]{36,}"),
     ("xai_key", r"xai-", r"\bxai-[A-Za-z0-9]{60,}"),
-    // Talk, mail, pages.
+    // Chat, mail, pages.
     (
         "slack_token",
         r"xox[a-z]|xapp-",
@@ -348,7 +348,7 @@ const TOKENS: &[Kind] = &[
         r"://(?u:[^\t\n\r /:@\x27\x22]*):",
         r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@\['\x22]{0,128}:(?P<secret>[^\s/@'\x22]{1,256})@",
     ),
-    // Who clones with a token writes it in the place of the user.
+    // A clone URL may have a token as its user.
     (
         "url_password",
         r"://[0-9a-f]{32}",
@@ -359,7 +359,8 @@ const TOKENS: &[Kind] = &[
         r"signature=|samlresponse=",
         r"(?i)(?:[?&;](?:X-Goog-)?Signature|\bSAMLResponse)=(?P<secret>[^&\s'\x22<>#;,]{16,})",
     ),
-    // What attacks by these names is told: a call has brackets and spaces, a path begins with a dot or a slash.
+    // Attack commands with these names are not secrets: a call has brackets and spaces, a path begins with a dot or a
+    // slash.
     (
         "url_parameter",
         r"[?&;](?:code|auth)=",
@@ -375,7 +376,7 @@ const TOKENS: &[Kind] = &[
         r"basic",
         r"(?i)\bbasic\s+(?P<secret>[A-Za-z0-9+/]{12,}={0,2})(?:[\s'\x22,;)]|$)",
     ),
-    // A cookie header is secret to the end of its line, an authorization that names a usual scheme to the end of its token.
+    // A cookie header is secret to the end of its line, an authorization with a usual scheme to the end of its token.
     // In JSON as text both end with their string.
     (
         "authorization",
@@ -388,7 +389,7 @@ const TOKENS: &[Kind] = &[
         r"cookies?[\x22\x27\\]{0,3}\s{0,3}[:=]\s{0,3}[\[{]",
         r#"(?i)\bcookies?["'\\]{0,3}\s{0,3}[:=]\s{0,3}(?P<secret>\{(?:[^{}]|\{[^{}]*\}){4,}\}?|\[[^\[\]]{4,}\]?)"#,
     ),
-    // In a presigned URL too, whose other parameters tell what was done.
+    // Also in a presigned URL, whose other parameters are evidence.
     (
         "authorization",
         r"x-api-key|x-auth-token|x-auth-key|x-amz-security-token",
@@ -396,5 +397,5 @@ const TOKENS: &[Kind] = &[
     ),
 ];
 
-/// The key of a JSON object whose string value is a secret, whatever it looks like.
+/// Matches the JSON keys whose string value is always a secret.
 pub(super) const SECRET_KEY: &str = r"(?i)^(?:.*[._-])?(?:passwd|password|passphrase|pwd|secret|clientsecret|client[_-]secret|secret[_-]?access[_-]?key|secret[_-]?key|session[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|auth[_-]?token|bearer[_-]?token|security[_-]?token|api[_-]?key|apikey|api[_-]?token|private[_-]?key|encryption[_-]?key|signing[_-]?key|signing[_-]?secret|webhook[_-]?secret|authorization|cookies?|connection[_-]?string|master[_-]?user[_-]?password|user[_-]?password|db[_-]?password|x-amz-security-token)$";

@@ -1,17 +1,17 @@
-//! Reading trace contexts of others. None of them is trusted: what is not exactly as it must be is no context.
+//! Parses trace contexts of other services. They are untrusted, so anything that is not well formed is refused.
 
 use std::collections::BTreeMap;
 
 use super::TraceContext;
 
-/// Longest header that is looked at; a later version of `traceparent` may be longer than the 55 bytes of this one.
+/// Maximum length of a header. A later version of `traceparent` may be longer than the 55 bytes of this one.
 const MOST_BYTES: usize = 256;
-/// Longest state that is kept, as W3C wants it at least, and most members of one.
+/// Maximum length of a state, which is the minimum that W3C requires, and maximum number of its members.
 const MOST_STATE_BYTES: usize = 512;
 const MOST_MEMBERS: usize = 32;
 
 impl TraceContext {
-    /// A context of the headers `traceparent` and `tracestate`. A state that is malformed or too long is left out.
+    /// Parses the headers `traceparent` and `tracestate`. A malformed or too long state is left out.
     #[must_use]
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         let text = traceparent.trim();
@@ -34,7 +34,7 @@ impl TraceContext {
         })
     }
 
-    /// A context of AWS X-Ray's header: `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`.
+    /// Parses AWS X-Ray's header: `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`.
     #[must_use]
     pub fn parse_xray(header: &str) -> Option<Self> {
         if header.len() > MOST_BYTES {
@@ -55,8 +55,8 @@ impl TraceContext {
         })
     }
 
-    /// The context that the attributes of a message carry: `traceparent` of who handed it over, that of a CloudEvent,
-    /// that of a client of Pub/Sub, or X-Ray's; the first that is well formed.
+    /// Returns the context in a message's attributes: `traceparent` of the deliverer, of a CloudEvent or of a Pub/Sub
+    /// client, or X-Ray's. The first well-formed one counts.
     #[must_use]
     pub fn of_attributes(attributes: &BTreeMap<String, String>) -> Option<Self> {
         let named = |wanted: &str| {
@@ -73,7 +73,7 @@ impl TraceContext {
     }
 }
 
-/// Exactly so many digits, in lower case as W3C wants them.
+/// Parses exactly this many lower-case hex digits, as W3C requires.
 fn hex(text: &str, digits: usize) -> Option<u128> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     (text.len() == digits && text.bytes().all(is_digit))

@@ -15,7 +15,7 @@ fn a_context_is_read_and_written_as_w3c_wants_it() {
         context.tracestate(),
         "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"
     );
-    // A later version may say more; what this one knows of it counts.
+    // A later version may have more fields. The known ones count.
     let later = TraceContext::parse(
         &PARENT.replacen("00", "cc", 1).replace("-01", "-01-more"),
         None,

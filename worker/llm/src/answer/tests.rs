@@ -51,7 +51,7 @@ fn f23_what_is_nested_too_deep_is_kept_as_text_or_not_at_all() {
             .into_iter()
             .all(|it| matches!(it, Arguments::Object(_)))
     );
-    // As deep as it is read at all.
+    // The deepest nesting that the parser reads at all.
     for levels in [MAX_LEVELS + 1, 126] {
         let (answer, text) = finished(levels, None);
         assert_eq!(answer.parts.len(), 2, "what is sealed is left out");

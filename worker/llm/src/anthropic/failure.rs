@@ -1,14 +1,14 @@
-//! What an error of Messages means.
+//! Classifies errors of Messages.
 //!
-//! `error.details.error_code` counts first, then `error.type`, then the status. The SDK warns that words change, but a
-//! prompt that is too long and an answer that was filtered have no code of their own, so there they must do.
+//! `error.details.error_code` counts first, then `error.type`, then the status. The SDK warns that messages change,
+//! but a prompt that is too long and a filtered answer have no code, so their messages are matched.
 
 use crate::chat::{ChatError, Failure};
 use serde_json::Value;
 
 use crate::http::{Errors, Reply, status_failure};
 
-/// The error of an answer that says so by its status.
+/// Returns the error of an answer with an error status.
 pub(super) async fn of(reply: &mut Reply) -> ChatError {
     let after = reply.after();
     let body = match reply.whole().await {
@@ -29,7 +29,7 @@ pub(super) async fn of(reply: &mut Reply) -> ChatError {
     }
 }
 
-/// The error of an answer that began well.
+/// Returns the error of an answer that began with a good status.
 pub(super) fn of_error(error: &Value, errors: &Errors) -> ChatError {
     read(error, Failure::Overloaded { after: None }, errors)
 }
@@ -69,7 +69,7 @@ fn of_code(code: &str) -> Option<Failure> {
     })
 }
 
-/// What the type says; the time to wait stands in the headers, which made the fallback.
+/// Returns the failure for an error type. The time to wait is in the headers, which are already part of `fallback`.
 fn of_type(kind: &str, fallback: Failure) -> Option<Failure> {
     let after = fallback.after();
     Some(match kind {
@@ -84,7 +84,7 @@ fn of_type(kind: &str, fallback: Failure) -> Option<Failure> {
     })
 }
 
-/// What has no code of its own.
+/// Returns the failure for an error message, where there is no code.
 fn of_words(words: &str) -> Option<Failure> {
     let words = words.to_lowercase();
     let says = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
@@ -95,7 +95,8 @@ fn of_words(words: &str) -> Option<Failure> {
     ]) {
         Some(Failure::ContextTooLong)
     } else if says(&["api usage limits"]) {
-        // A limit that the organisation or a workspace set itself: "You have reached your specified API usage limits."
+        // A limit that the organisation or a workspace set itself: "You have reached your specified API usage
+        // limits."
         Some(Failure::Quota)
     } else if says(&["content filtering policy"]) {
         Some(Failure::Filtered)

@@ -1,7 +1,7 @@
 //! The body of a Messages request.
 //!
-//! At most four marks say what the provider keeps: the end of the system prompt, the first part that asks for it (the
-//! alert, shared by all questions of a case) and the last two (where the next turn goes on).
+//! At most four cache marks are set: at the end of the system prompt, at the first part that asks for it (the alert,
+//! which all questions of a case share) and at the last two (where the next turn continues).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::quirks::{Least, Quirks, Reasoning};
 use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, Sampling, SchemaMode};
 
-/// The fewest tokens that thinking may have (SDK, `thinking_config_enabled_param.py`).
+/// Minimum number of tokens for thinking (SDK, `thinking_config_enabled_param.py`).
 const MIN_THINKING: u32 = 1024;
 
 #[derive(Serialize)]
@@ -139,10 +139,10 @@ impl<'a> Body<'a> {
         let (tools, tool_choice) = tools(quirks, fitting, request, wanted);
         let forced = matches!(tool_choice, Some(ToolChoice::Any | ToolChoice::Tool { .. }));
         let thinking = thinking(quirks, &sampling, room, told).filter(|_| !forced);
-        // Some always think, and are told with how much effort.
+        // Some models always think and only take an effort.
         let reasons = thinking.is_some() || effort.is_some() && !forced;
         let word = word.filter(|_| reasons);
-        // Older versions refuse other temperatures while thinking, and both parameters together.
+        // Older versions refuse another temperature while thinking, and both parameters together.
         let warm = quirks.sampling && matches!(thinking, None | Some(Thinking::Disabled));
         Self {
             model: &config.model,
@@ -272,7 +272,7 @@ fn messages(
 
 fn blocks(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<Block> {
     let mut blocks = Vec::with_capacity(message.parts.len());
-    // Results come first in their message, or the request is refused.
+    // Results must come first in their message, or the request is refused.
     for part in &message.parts {
         if let Part::Result {
             id, text, is_error, ..
@@ -308,7 +308,7 @@ fn blocks(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<Block> {
     blocks
 }
 
-/// Leaves three marks: beside that of the system prompt no more are taken.
+/// Leaves three marks; the mark of the system prompt is the fourth.
 fn keep_few(messages: &mut [Message]) {
     let mut marks: Vec<&mut Option<Mark>> = messages
         .iter_mut()

@@ -1,4 +1,4 @@
-//! The body of a message.
+//! The body of a Messages answer.
 
 use crate::chat::{CallPart, ChatAnswer, ChatError, Failure, Opaque, OutputSchema, Part, Usage};
 use serde::Deserialize;
@@ -40,7 +40,7 @@ pub(super) struct OutputTokens {
 }
 
 impl Tokens {
-    /// What the provider counts as input is only what was neither read from its cache nor written to it.
+    /// Converts the usage. The provider's input tokens exclude tokens read from or written to its cache.
     pub(super) fn usage(self) -> Usage {
         let cached = self.cache_read_input_tokens.unwrap_or(0);
         let written = self.cache_creation_input_tokens.unwrap_or(0);
@@ -56,8 +56,8 @@ impl Tokens {
         }
     }
 
-    /// Lays later, cumulative numbers over these. Gateways repeat zeros for what they told at the beginning: what was used
-    /// once stays used.
+    /// Merges later, cumulative numbers. Gateways repeat zeros for numbers that came at the beginning, so a number
+    /// never decreases.
     pub(super) fn update(&mut self, later: Self) {
         self.input_tokens = later.input_tokens.max(self.input_tokens);
         self.cache_creation_input_tokens = later
@@ -125,7 +125,7 @@ pub(super) fn answer(
                 why.unwrap_or("the model refused, and gave no reason"),
             );
         }
-        // Only tools of the provider's own pause a turn, and none is ever asked for.
+        // Only tools of the provider's own pause a turn, and none is requested.
         Some("pause_turn") => {
             return stop(
                 Failure::Malformed,
@@ -160,7 +160,7 @@ fn part(mut block: Map<String, Value>, model: &str) -> Part {
             arguments: arguments_of(block.remove("input").unwrap_or_default()),
             opaque: None,
         }),
-        // Thinking, sealed or not, and what may come to be: it goes back as it came.
+        // Thinking, sealed or not, and future kinds go back unchanged.
         kind => {
             let kind = Value::String(kind.to_owned());
             block.insert("type".to_owned(), kind);

@@ -1,4 +1,4 @@
-//! Events of a streamed message, put together to the message that they tell.
+//! Assembles the events of a streamed message.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,15 +12,16 @@ use super::response::{Message, StopDetails, Tokens};
 use crate::http::Events;
 use crate::rate::{json, length};
 
-/// Between two pieces of a stream; the server pings more often.
+/// Maximum time between two pieces of a stream. The server pings more often.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
-/// Blocks of one answer that are put together; more of them is no answer any more.
+/// Maximum number of blocks in one answer.
 const MAX_BLOCKS: usize = 1000;
-/// Where the text of a call's arguments gathers until its block ends; no block of the provider's has such a key.
+/// Key under which the text of a call's arguments is collected until its block ends. No block of the provider has
+/// this key.
 const GATHERED: &str = "\u{0}arguments";
 
-/// An event. Flat, so that it is read in one go: of an enum whose tag stands among its fields, all of them would be
-/// gathered first.
+/// An event. The struct is flat so that it is parsed in one pass: an internally tagged enum would buffer all fields
+/// first.
 #[derive(Deserialize)]
 struct Told<'a> {
     #[serde(borrow, rename = "type")]
@@ -34,7 +35,7 @@ struct Told<'a> {
     error: Option<Value>,
 }
 
-/// What a block or the message grows by.
+/// An increment of a block or of the message.
 #[derive(Deserialize)]
 struct Delta<'a> {
     #[serde(borrow, rename = "type", default)]
@@ -48,7 +49,7 @@ struct Delta<'a> {
 }
 
 impl Told<'_> {
-    /// Whether there is what an event of its kind must have.
+    /// Returns whether the event has the fields that its kind requires.
     fn is_whole(&self) -> bool {
         let delta = self.delta.as_ref();
         match &*self.kind {
@@ -64,7 +65,7 @@ impl Told<'_> {
 }
 
 impl Told<'_> {
-    /// By how many bytes the answer grows.
+    /// Returns by how many bytes the answer grows.
     fn bytes(&self) -> u64 {
         match &*self.kind {
             "content_block_start" => self.content_block.as_ref().map_or(0, json),
@@ -96,7 +97,7 @@ impl Delta<'_> {
     }
 }
 
-/// The events that are read. Others may come to be, in any shape.
+/// Kinds of events that are read. Others may be added later, in any shape.
 const KINDS: [&str; 7] = [
     "message_start",
     "content_block_start",
@@ -107,7 +108,7 @@ const KINDS: [&str; 7] = [
     "error",
 ];
 
-/// The event of this data; none where it is of a kind that is not read.
+/// Parses an event, or returns `None` for a kind that is not read.
 fn told(data: &str) -> Result<Option<Told<'_>>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Kind<'a> {
@@ -128,7 +129,7 @@ fn told(data: &str) -> Result<Option<Told<'_>>, serde_json::Error> {
     }
 }
 
-/// Reads a stream to its end. One that ends without `message_stop` is a broken connection.
+/// Reads a stream to its end. A stream without `message_stop` is a broken connection.
 pub(super) async fn read(mut events: Events) -> Result<Message, ChatError> {
     let mut message = Message::default();
     match gather(&mut events, &mut message).await {

@@ -1,4 +1,4 @@
-//! What is sent, what is read, and what errors mean.
+//! Requests, answers and error classification.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The SDK's requests through our HTTP client.
+//! Sends the SDK's requests through this crate's HTTP client.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use reqwest::{Method, StatusCode};
 
 use crate::http::MAX_ANSWER_BYTES;
 
-/// An answer that began and is none, and how many bytes of it came.
+/// An answer that broke off, and the number of bytes that arrived.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
     #[error("the answer is longer than {MAX_ANSWER_BYTES} bytes")]
@@ -26,7 +26,7 @@ pub(super) enum Broken {
     },
 }
 
-/// A client for the SDK that is ours.
+/// Returns an HTTP client for the SDK that wraps this one.
 pub(super) fn through(client: reqwest::Client) -> SharedHttpClient {
     http_client_fn(move |_, _| SharedHttpConnector::new(Connector(client.clone())))
 }
@@ -59,7 +59,7 @@ async fn send(
     let body = request.body().bytes().unwrap_or_default().to_vec();
     let mut response = ours.body(body).send().await.map_err(lost)?;
     let mut bytes = Vec::new();
-    // An error that breaks off is no answer of a model.
+    // An error response that breaks off is not a model's answer.
     let came = |bytes: &[u8], status: StatusCode| match status.is_success() {
         true => bytes.len(),
         false => 0,

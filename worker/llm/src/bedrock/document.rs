@@ -1,7 +1,7 @@
-//! JSON as the SDK holds it.
+//! Converts JSON to and from the SDK's documents.
 //!
-//! Its objects are hash maps, so the schema of a tool would be written in another order at each request, and no prompt
-//! would ever be found in the provider's cache: [`Ordered`] writes the keys in order before the request is signed.
+//! The SDK's objects are hash maps, so each request would write a tool's schema in another order, and the provider's
+//! prompt cache would never match. [`Ordered`] sorts the keys before the request is signed.
 
 use aws_sdk_bedrockruntime::config::interceptors::BeforeTransmitInterceptorContextMut;
 use aws_sdk_bedrockruntime::config::{ConfigBag, Intercept, RuntimeComponents};
@@ -10,7 +10,7 @@ use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::{Document, Number};
 use serde_json::Value;
 
-/// Orders the keys of a request.
+/// Sorts the keys of a request.
 #[derive(Debug)]
 pub(super) struct Ordered;
 
@@ -40,7 +40,7 @@ impl Intercept for Ordered {
     }
 }
 
-/// JSON for the SDK.
+/// Converts JSON to an SDK document.
 pub(super) fn to(value: &Value) -> Document {
     match value {
         Value::Null => Document::Null,
@@ -61,7 +61,7 @@ pub(super) fn to(value: &Value) -> Document {
     }
 }
 
-/// JSON from the SDK.
+/// Converts an SDK document to JSON.
 pub(super) fn from(document: Document) -> Value {
     match document {
         Document::Null => Value::Null,

@@ -1,6 +1,7 @@
-//! What an error of Bedrock means.
+//! Classifies errors of Bedrock.
 //!
-//! The service's exceptions count by their code; where there is none (a proxy's page, say) by the status.
+//! The service's exceptions count by their code. An error without one (a proxy's page, for example) counts by its
+//! status.
 
 use crate::chat::{ChatError, Failure};
 use aws_sdk_bedrockruntime::config::http::HttpResponse;
@@ -32,17 +33,17 @@ pub(super) fn of(error: &SdkError<ConverseError, HttpResponse>, errors: &Errors)
             } else if dispatch.is_io() {
                 Failure::Unreachable
             } else {
-                // What is neither is an identity that cannot be had.
+                // The other errors mean that the identity could not be resolved.
                 Failure::Auth
             };
             errors.make(failure, &words)
         }
-        // Before anything was sent: no credentials, or no region.
+        // Nothing was sent: credentials or region are missing.
         _ => errors.make(Failure::Auth, &with_causes(error)),
     }
 }
 
-/// How many bytes of an answer came before it broke.
+/// Returns the number of bytes that arrived before an answer broke.
 pub(super) fn came(error: &SdkError<ConverseError, HttpResponse>) -> usize {
     match broken(error) {
         Some(Broken::TooLong { came } | Broken::Off { came, .. }) => *came,
@@ -105,7 +106,7 @@ fn after(raw: &HttpResponse) -> Option<std::time::Duration> {
     retry_after(&headers.collect())
 }
 
-/// What an answer's status says; nothing where it is a good one.
+/// Returns the failure for an error status, or `None` for a good one.
 fn of_status(raw: &HttpResponse) -> Option<Failure> {
     let status = StatusCode::from_u16(raw.status().as_u16()).ok()?;
     (!status.is_success()).then(|| status_failure(status, after(raw)))

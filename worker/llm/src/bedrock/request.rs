@@ -1,7 +1,7 @@
 //! A Converse request.
 //!
-//! Facts: the service model of botocore 1.44 (`bedrock-runtime`). There is no `toolChoice` that forbids calls, so tools that
-//! may not be called are left out, except where the conversation holds calls: then the service wants them.
+//! Facts: the service model of botocore 1.44 (`bedrock-runtime`). No `toolChoice` forbids calls, so tools that may
+//! not be called are left out. The service requires them where the conversation holds calls, so they stay there.
 
 use crate::chat::{ChatMessage, ChatRequest, Opaque, OutputSchema, Part, Role};
 use aws_sdk_bedrockruntime::Client;
@@ -26,7 +26,7 @@ use crate::quirks::{Quirks, Reasoning};
 use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, Sampling, SchemaMode};
 
-/// Marks beside that of the system prompt.
+/// Maximum number of cache marks in addition to that of the system prompt.
 const MARKS: usize = 3;
 
 pub(super) fn call(
@@ -227,7 +227,7 @@ fn messages(
     Ok(messages)
 }
 
-/// Which of the parts to keep are marked: the first, and the last two.
+/// Selects the parts that get a cache mark: the first and the last two of those to keep.
 struct Marks {
     all: usize,
     seen: usize,
@@ -289,7 +289,7 @@ fn blocks(
     Ok(blocks)
 }
 
-/// Reasoning as it came.
+/// Converts reasoning back to its original block.
 fn reasoning(opaque: &Opaque) -> Result<Option<ContentBlock>, BuildError> {
     let text = |key: &str| opaque.value.get(key).and_then(Value::as_str);
     if let Some(sealed) = text("redactedContent") {
@@ -310,7 +310,7 @@ fn reasoning(opaque: &Opaque) -> Result<Option<ContentBlock>, BuildError> {
     )))
 }
 
-/// Blank text is refused.
+/// Replaces blank text, which the service refuses.
 fn not_blank(text: &str) -> String {
     if text.trim().is_empty() {
         "(empty)"

@@ -41,7 +41,7 @@ pub(super) fn answer(
     Read { parts, usage, id }.finish(errors, wanted)
 }
 
-/// What an end other than a good one means (service model, `StopReason`).
+/// Returns the failure for a stop reason, or `None` for a good one (service model, `StopReason`).
 fn of_stop(reason: &str) -> Option<(Failure, &'static str)> {
     Some(match reason {
         "max_tokens" => (Failure::Truncated, "the answer reached its token limit"),
@@ -58,7 +58,7 @@ fn of_stop(reason: &str) -> Option<(Failure, &'static str)> {
     })
 }
 
-/// What the service counts as input is only what was neither read from its cache nor written to it.
+/// Converts the usage. The service's input tokens exclude tokens read from or written to its cache.
 fn usage(tokens: &TokenUsage) -> Usage {
     let count = |number: i32| u64::try_from(number).unwrap_or(0);
     let cached = tokens.cache_read_input_tokens.map_or(0, count);

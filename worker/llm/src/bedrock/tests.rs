@@ -1,4 +1,4 @@
-//! What is sent, what is read, and what errors mean.
+//! Requests, answers and error classification.
 
 use crate::chat::{ChatAnswer, ChatError, ChatMessage, ChatRequest, Failure, Role, StopReason};
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use crate::{ModelConfig, Provider};
 
 const REFUSAL: &str = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".";
 
-/// Both ways to a Claude, each with what it says to a block out of its place, and what it answers.
+/// Returns both adapters for Claude, each with its refusal of a misplaced block and its answer.
 fn ways() -> [(ModelConfig, Value, Say, Say); 2] {
     let anthropic = ModelConfig::new(Provider::Anthropic, "claude-opus-5-5");
     let mut bedrock = ModelConfig::new(Provider::Bedrock, "eu.anthropic.claude-opus-5-5");
@@ -46,7 +46,7 @@ fn ways() -> [(ModelConfig, Value, Say, Say); 2] {
     ]
 }
 
-/// A turn after one that this model thought about, where it thought.
+/// Returns a turn after one with this model's reasoning, in its place.
 fn thought(config: &ModelConfig, thought: Value) -> ChatRequest {
     in_place(turn(&config.full_name(), thought, None), config)
 }

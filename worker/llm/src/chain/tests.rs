@@ -86,11 +86,11 @@ async fn when_all_fail_an_outage_is_told_since_waiting_helps() {
         (Failure::CircuitOpen, Failure::Refused, Failure::Refused),
         (Failure::Filtered, Failure::CircuitOpen, Failure::Filtered),
         (Failure::Refused, Failure::Timeout, Failure::Refused),
-        // One that has only no turn now is not down.
+        // A model that only has no turn now is not down.
         (Failure::NoTurn, Failure::CircuitOpen, Failure::NoTurn),
         (Failure::CircuitOpen, Failure::NoTurn, Failure::NoTurn),
         (Failure::NoTurn, Failure::Auth, Failure::NoTurn),
-        // Here a shorter prompt helps, and at once.
+        // A shorter prompt helps here, and at once.
         (
             Failure::CircuitOpen,
             Failure::ContextTooLong,

@@ -1,30 +1,30 @@
-//! Why a model gave no answer, in words that every provider's errors fit.
+//! Failures of a model, in categories that fit every provider's errors.
 
 use std::time::Duration;
 
 use super::Usage;
 
-/// No answer, or no whole one.
+/// Error for a missing or incomplete answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{model}: {failure}: {what}")]
 pub struct ChatError {
-    /// What kind of failure it is.
+    /// Kind of the failure.
     pub failure: Failure,
-    /// What the provider said, redacted and cut; never a key.
+    /// The provider's message, redacted and cut. It never contains a key.
     pub what: String,
     /// `provider/model`.
     pub model: String,
-    /// What was used up all the same.
+    /// Tokens that were used anyway.
     pub usage: Usage,
-    /// What that cost, in USD.
+    /// Cost of these tokens, in USD.
     pub usd: f64,
-    /// Requests that were made, those of retries and of other models of a chain included; but for those that were turned
-    /// away, since a case that waits for its model is not to spend its calls on that.
+    /// Number of requests, including retries and other models of a chain. Requests that the provider turned away do
+    /// not count, so that waiting for a model does not use up a case's calls.
     pub requests: u64,
 }
 
 impl ChatError {
-    /// A failure of one request that used up nothing.
+    /// Creates a failure of one request that used nothing.
     #[must_use]
     pub fn new(model: impl Into<String>, failure: Failure, what: impl Into<String>) -> Self {
         Self {
@@ -38,34 +38,34 @@ impl ChatError {
     }
 }
 
-/// What kind of failure it is.
+/// Kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// Too many requests or tokens just now.
+    /// Too many requests or tokens at the moment.
     #[error("rate limited")]
     RateLimited {
-        /// Not before this.
+        /// Minimum time to wait.
         after: Option<Duration>,
     },
-    /// The provider is overloaded, or has an error of its own.
+    /// The provider is overloaded or has an internal error.
     #[error("overloaded")]
     Overloaded {
-        /// Not before this.
+        /// Minimum time to wait.
         after: Option<Duration>,
     },
-    /// It cannot be reached, or the connection broke.
+    /// The provider is unreachable, or the connection broke.
     #[error("not reachable")]
     Unreachable,
-    /// No answer in time.
+    /// The answer did not come in time.
     #[error("no answer in time")]
     Timeout,
     /// The answer was cut off at the token limit.
     #[error("cut off")]
     Truncated,
-    /// The model would not answer.
+    /// The model refused to answer.
     #[error("refused")]
     Refused,
-    /// The provider's filter stopped prompt or answer.
+    /// The provider's filter stopped the prompt or the answer.
     #[error("filtered")]
     Filtered,
     /// The provider's answer cannot be read.
@@ -74,25 +74,25 @@ pub enum Failure {
     /// The prompt is longer than the model's window.
     #[error("prompt too long")]
     ContextTooLong,
-    /// Money or quota is used up; waiting for seconds does not help.
+    /// Money or quota is used up. A short wait does not help.
     #[error("quota used up")]
     Quota,
-    /// The key is missing, wrong, or may not use this model.
+    /// The key is missing, wrong, or not allowed for this model.
     #[error("not authorised")]
     Auth,
-    /// The provider refuses the request itself.
+    /// The provider refuses the form of the request.
     #[error("bad request")]
     BadRequest,
-    /// It failed so often that it is not asked just now.
+    /// The circuit breaker is open after repeated failures.
     #[error("circuit open")]
     CircuitOpen,
-    /// Limits of ours left no turn to ask it in time; others are asked meanwhile, and answered.
+    /// Our own limits left no turn in time. Other requests are answered meanwhile.
     #[error("no turn")]
     NoTurn,
 }
 
 impl Failure {
-    /// Whether the same request may have an answer a little later.
+    /// Returns whether the same request may succeed a little later.
     #[must_use]
     pub const fn is_transient(self) -> bool {
         matches!(
@@ -105,7 +105,7 @@ impl Failure {
         )
     }
 
-    /// Whether it says that the model is down, and nothing of the request.
+    /// Returns whether the failure means that the model is down, regardless of the request.
     #[must_use]
     pub const fn is_outage(self) -> bool {
         matches!(
@@ -117,25 +117,25 @@ impl Failure {
         )
     }
 
-    /// Whether model or provider would not answer this prompt: to ask the same one again would change nothing.
+    /// Returns whether the model or provider refuses this prompt, so that a repetition is useless.
     #[must_use]
     pub const fn is_refusal(self) -> bool {
         matches!(self, Self::Refused | Self::Filtered)
     }
 
-    /// Whether the provider did not take the request at all.
+    /// Returns whether the provider did not accept the request at all.
     #[must_use]
     pub const fn is_turned_away(self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::Overloaded { .. })
     }
 
-    /// Whether another model of the chain may answer what this one does not.
+    /// Returns whether another model of the chain may answer instead.
     #[must_use]
     pub const fn may_fall_back(self) -> bool {
         !matches!(self, Self::Truncated)
     }
 
-    /// How long the provider wants to be left alone.
+    /// Returns the time that the provider wants to be left alone.
     #[must_use]
     pub const fn after(self) -> Option<Duration> {
         match self {
@@ -144,7 +144,7 @@ impl Failure {
         }
     }
 
-    /// As the metric label `outcome` names it.
+    /// Returns the value of the metric label `outcome`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

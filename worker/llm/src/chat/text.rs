@@ -1,4 +1,4 @@
-//! The texts of a conversation, those that many requests begin with written as JSON once.
+//! Texts of a conversation. Texts that many requests share are written as JSON once.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A text of a conversation; a copy is the same text. Of what many requests hold, they share also how it is written in JSON:
-/// writing the same prompts again and again would be most of what a request costs.
+/// A text of a conversation. Clones share the text and its JSON form, because writing the same prompts again would be
+/// most of a request's CPU cost.
 #[derive(Clone)]
 pub struct Text(Kind);
 
@@ -18,7 +18,7 @@ enum Kind {
     Shared(Arc<Shared>),
 }
 
-/// A text, and its tokens once somebody has counted them: a request is weighed when it is made and when it is charged.
+/// A text with its token count, which is needed when a request is made and when it is charged.
 struct Counted {
     text: String,
     tokens: OnceLock<u64>,
@@ -30,7 +30,7 @@ struct Shared {
 }
 
 impl Text {
-    /// A text that other requests will hold too.
+    /// Creates a text that other requests will share.
     #[must_use]
     pub fn shared(text: impl Into<String>) -> Self {
         Self(Kind::Shared(Arc::new(Shared {
@@ -39,13 +39,13 @@ impl Text {
         })))
     }
 
-    /// Its tokens, as `count` counts them; they are counted once.
+    /// Returns the number of tokens according to `count`, which is called once.
     pub fn tokens(&self, count: impl FnOnce(&str) -> u64) -> u64 {
         let counted = self.counted();
         *counted.tokens.get_or_init(|| count(&counted.text))
     }
 
-    /// It.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.counted().text
@@ -106,7 +106,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// As JSON, and into nothing else: a shared text is handed on as it was written the first time.
+/// Serialises to JSON only: a shared text is copied as it was first written.
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let Kind::Shared(shared) = &self.0 {

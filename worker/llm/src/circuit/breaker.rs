@@ -1,13 +1,13 @@
-//! When a circuit opens and closes.
+//! Rules for opening and closing a circuit.
 //!
-//! | what came of a request | it says |
+//! | outcome of a request | meaning |
 //! |---|---|
-//! | an answer, or a failure that is about the length or the content | the model is up: the circuit closes |
-//! | a failure that is about the key, the money or the request's form | it is up, and refuses: waiting helps only where another one is down |
-//! | overloaded, not reachable | it is down: so many in a row open the circuit |
-//! | rate limited; no answer in a long time; not readable | perhaps: the circuit opens when nearly all of the last requests end so |
+//! | an answer, or a failure because of length or content | the model is up: the circuit closes |
+//! | a failure because of the key, the money or the request's form | the model is up and refuses: waiting helps only where another model is down |
+//! | overloaded or unreachable | the model is down: several in a row open the circuit |
+//! | rate limited, no answer in a long time, or unreadable | unclear: the circuit opens when nearly all of the last requests end so |
 //! | no answer in a short time | nothing: the question had no time left |
-//! | whatever tells to leave it alone for longer than anybody stands in line | the circuit is open until then |
+//! | a wait longer than any request queues | the circuit is open until then |
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::chat::Failure;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// What the provider told to one request is waited for by all others in line, where it is not longer than this. A longer
-/// wait is an outage.
+/// Maximum wait that a provider sets for one request and that all queued requests respect. A longer wait is an
+/// outage.
 pub(crate) const IN_LINE: Duration = Duration::from_secs(60);
-/// No model is left alone for longer, whatever its provider told.
+/// Maximum time for which a model is left alone, whatever its provider set.
 const LEFT_ALONE: Duration = Duration::from_secs(3_600);
 
-/// When a circuit opens, and how often a model that is down is asked.
+/// Thresholds of a circuit and the interval of probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Patience {
-    /// Outages in a row that open the circuit.
+    /// Number of consecutive outages that opens the circuit.
     pub(crate) outages: u32,
-    /// Requests that are looked back at; at most 64.
+    /// Number of last requests that are considered; at most 64.
     pub(crate) last: u32,
-    /// So many of them without an answer open the circuit, too.
+    /// Number of unanswered requests among them that also opens the circuit.
     pub(crate) unanswered: u32,
     /// Time between two probes.
     pub(crate) probe: Duration,
-    /// From here on a time without an answer is long.
+    /// Minimum time without an answer that counts as long.
     pub(crate) long: Duration,
 }
 
@@ -50,7 +50,7 @@ impl Default for Patience {
     }
 }
 
-/// The circuit of one model, shared by all that ask it.
+/// The circuit of one model, which all its users share.
 #[derive(Clone)]
 pub(crate) struct Breaker(Arc<Shared>);
 
@@ -61,41 +61,41 @@ struct Shared {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct State {
-    /// Outages in a row.
+    /// Number of consecutive outages.
     outages: u32,
-    /// The last requests, one bit each, the newest lowest: whether it had no answer.
+    /// The last requests, one bit each, newest lowest; a set bit is an unanswered request.
     unanswered: u64,
-    /// Whether the last answer was none to the question but about the key, the money or the form of requests.
+    /// Whether the last response was a refusal because of the key, the money or the form of requests.
     pub(super) refuses: bool,
-    /// Set while the circuit is open.
+    /// The open state; `None` while the circuit is closed.
     pub(super) open: Option<Open>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Open {
-    /// Since when.
+    /// Time when the circuit opened.
     pub(super) since: Instant,
-    /// When the next request is let through.
+    /// Time of the next probe.
     pub(super) probe_at: Instant,
-    /// Whether the provider told so: then no answer to an earlier request closes it before.
+    /// Whether the provider set that time. Then an answer to an earlier request does not close the circuit.
     is_told: bool,
 }
 
 impl State {
-    /// Whether no request is let through now.
+    /// Returns whether requests are currently blocked.
     fn blocks(&self) -> bool {
         self.open.is_some_and(|open| Instant::now() < open.probe_at)
     }
 }
 
 impl Breaker {
-    /// A closed circuit.
+    /// Creates a closed circuit.
     pub(crate) fn new(patience: Patience) -> Self {
         let state = watch::Sender::new(State::default());
         Self(Arc::new(Shared { patience, state }))
     }
 
-    /// Whether a request may be made now. While the circuit is open that is one probe each time.
+    /// Returns whether a request may be made now. While the circuit is open, one probe per interval is admitted.
     pub(super) fn admit(&self) -> bool {
         let mut admitted = true;
         self.0.state.send_if_modified(|state| {
@@ -116,7 +116,7 @@ impl Breaker {
         admitted
     }
 
-    /// Takes in what came of a request, and how long that took.
+    /// Records the outcome of a request and its duration.
     pub(super) fn record(&self, failure: Option<Failure>, took: Duration) {
         let patience = self.0.patience;
         self.0.state.send_if_modified(|state| {
@@ -137,7 +137,7 @@ impl Breaker {
         });
     }
 
-    /// Waits for a turn, but no longer than to the deadline, nor for a model that is down or goes down meanwhile.
+    /// Waits for a turn until the deadline at most, and gives up when the circuit is or becomes open.
     pub(crate) async fn wait<T>(
         &self,
         deadline: Instant,
@@ -146,7 +146,7 @@ impl Breaker {
         let mut state = self.0.state.subscribe();
         let blocks = async {
             while !state.borrow_and_update().blocks() {
-                // The sender is ours: it is there as long as we are.
+                // The sender lives as long as `self`.
                 if state.changed().await.is_err() {
                     break;
                 }
@@ -160,7 +160,7 @@ impl Breaker {
         }
     }
 
-    /// What there is to know of it, and of its changes.
+    /// Returns a receiver of the state and its changes.
     pub(super) fn state(&self) -> watch::Receiver<State> {
         self.0.state.subscribe()
     }
@@ -171,7 +171,8 @@ impl State {
         let open = self
             .open
             .filter(|open| open.is_told && Instant::now() < open.probe_at);
-        // What had no answer in an outage counts no more when it is over: else the next one without would open it again.
+        // Requests that went unanswered in an outage are forgotten at its end. Otherwise the next one would open the
+        // circuit again.
         let is_over = self.open.is_some() && open.is_none();
         Self {
             outages: 0,
@@ -181,7 +182,7 @@ impl State {
         }
     }
 
-    /// The provider told how long.
+    /// Opens the circuit for the time that the provider set.
     fn leave_alone(&mut self, after: Duration) {
         let now = Instant::now();
         let open = self.open.get_or_insert(Open {
@@ -211,7 +212,7 @@ impl State {
     }
 }
 
-/// What the end of a request says of its model.
+/// Meaning of a request's outcome for its model.
 enum Said {
     Up,
     Refuses,

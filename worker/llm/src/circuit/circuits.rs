@@ -1,4 +1,5 @@
-//! The circuits of all models, for those who plan work: is anybody there to answer, and when is it worth asking again.
+//! The circuits of all models, for schedulers of work: whether a chain answers, and when another attempt is
+//! worthwhile.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +8,22 @@ use tokio::time::Instant;
 use super::Breaker;
 use super::breaker::State;
 
-/// The circuits by the models' names in the configuration.
+/// The circuits by model name in the configuration.
 #[derive(Clone, Default)]
 pub struct Circuits {
     breakers: BTreeMap<String, Breaker>,
 }
 
-/// Whether a chain of models answers.
+/// Health of a chain of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
-    /// The circuit of at least one is closed, and it does not refuse; or those that refuse are all there are.
+    /// At least one model has a closed circuit and does not refuse, or all models refuse.
     Up,
-    /// None answers, and at least one because its circuit is open, so that waiting helps.
+    /// No model answers, and at least one circuit is open, so that waiting helps.
     Down {
-        /// Since when all circuits are open that are.
+        /// Time since which all those circuits are open.
         since: Instant,
-        /// When the next request is let through, as a probe.
+        /// Time of the next probe.
         probe_at: Instant,
     },
 }
@@ -32,23 +33,23 @@ impl Circuits {
         Self { breakers }
     }
 
-    /// Whether a model's circuit is open; false for one that is not there.
+    /// Returns whether a model's circuit is open; `false` for an unknown model.
     #[must_use]
     pub fn is_open(&self, name: &str) -> bool {
         self.state(name).is_some_and(|state| state.open.is_some())
     }
 
-    /// When a model whose circuit is open is asked next whether it is back; none where the circuit is closed.
+    /// Returns the time of the next probe of a model, or `None` where the circuit is closed.
     #[must_use]
     pub fn probe_at(&self, name: &str) -> Option<Instant> {
         self.state(name)?.open.map(|open| open.probe_at)
     }
 
-    /// Whether a chain of models answers. One without models does.
+    /// Returns the health of a chain of models. An empty chain is up.
     ///
-    /// This is the same rule by which the chain itself tells an outage: what one that is down leaves to one that refuses
-    /// for its key, its money or the form of requests has no answer before the first is back. It refuses until it has
-    /// answered; the probes of a chain that is down ask it, too.
+    /// The chain itself uses the same rule for an outage. A model that refuses because of its key, its money or the
+    /// form of requests cannot replace one that is down. It counts as refusing until it answers; the probes of a
+    /// chain that is down ask it too.
     #[must_use]
     pub fn health(&self, chain: &[&str]) -> Health {
         let states = chain.iter().map(|name| self.state(name));

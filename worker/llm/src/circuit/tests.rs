@@ -31,7 +31,7 @@ async fn five_outages_in_a_row_open_it_and_one_answer_closes_it() {
         3 | 10 => (NOW, Ok(answer())),
         _ => fails(OUTAGE),
     });
-    // Three, an answer, and five: only those count.
+    // Three, an answer, and five: only the five count.
     for number in 0..9 {
         assert!(!is_open(&breaker), "after {number}");
         ask(&circuit).await;
@@ -62,7 +62,7 @@ async fn what_is_about_the_request_the_key_or_the_money_keeps_it_closed() {
         Failure::Refused,
         Failure::Filtered,
         Failure::Truncated,
-        // At once: the question had no time left.
+        // A short timeout: the question had no time left.
         Failure::Timeout,
     ] {
         let (circuit, breaker, model) = guarded(move |_, _| fails(failure));
@@ -164,7 +164,7 @@ async fn who_waits_for_a_turn_leaves_when_the_circuit_opens() {
     let (waited, ()) = tokio::join!(waiting, opening);
     assert_eq!(waited, Err(Failure::CircuitOpen));
     assert_eq!(start.elapsed(), secs(7));
-    // And nobody begins to wait.
+    // No request begins to wait.
     let waiting = breaker.wait(deadline, std::future::pending::<()>());
     assert_eq!(waiting.await, Err(Failure::CircuitOpen));
     assert_eq!(start.elapsed(), secs(7));
@@ -202,7 +202,7 @@ async fn a_chain_is_down_since_the_last_of_it_went_down() {
             probe_at: first + secs(10),
         }
     );
-    // A failed probe changes when the next one is, not since when it is down.
+    // A failed probe changes the time of the next one, not the begin of the outage.
     sleep(secs(6)).await;
     assert!(breakers[0].admit());
     breakers[0].record(Some(OUTAGE), NOW);
@@ -233,7 +233,7 @@ async fn a_chain_is_down_when_those_refuse_that_are_not_down_until_one_answers()
         assert_eq!(circuits.health(&chain), down, "{refusal:?}");
         assert_eq!(circuits.health(&["spare", "main"]), down, "in any order");
         assert!(!circuits.is_open("spare"));
-        // That a question had no time left, or one outage, says nothing of it; an answer does, also a poor one.
+        // A question without time left or a single outage does not change the state. An answer does, even a poor one.
         breakers[1].record(Some(Failure::Timeout), NOW);
         breakers[1].record(Some(OUTAGE), NOW);
         assert_eq!(circuits.health(&chain), down);
@@ -243,7 +243,7 @@ async fn a_chain_is_down_when_those_refuse_that_are_not_down_until_one_answers()
             breakers[1].record(answered, NOW);
             assert_eq!(circuits.health(&chain), Health::Up);
         }
-        // The model that was down is back: whoever refuses is not needed.
+        // The model that was down is back, so the refusing one is not needed.
         breakers[1].record(Some(refusal), NOW);
         breakers[0].record(None, NOW);
         assert_eq!(circuits.health(&chain), Health::Up);
@@ -257,7 +257,7 @@ async fn models_that_refuse_are_not_down_since_waiting_does_not_help() {
     assert_eq!(circuits.health(&["main"]), Health::Up);
     breakers[1].record(Some(Failure::Quota), NOW);
     assert_eq!(circuits.health(&["main", "spare"]), Health::Up);
-    // One that is not configured here is taken for one that answers.
+    // A model that is not configured here counts as up.
     go_down(&breakers[0]);
     assert_eq!(circuits.health(&["main", "nobody"]), Health::Up);
 }
@@ -276,7 +276,7 @@ async fn f20_a_probe_that_is_told_to_wait_puts_off_the_next_one() {
     }
     let waiting = async {
         sleep(secs(10)).await;
-        // Who is in line when the probe is told so leaves.
+        // Queued requests leave when the probe gets such a wait.
         let deadline = Instant::now() + secs(600);
         breaker.wait(deadline, std::future::pending::<()>()).await
     };

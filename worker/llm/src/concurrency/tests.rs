@@ -29,7 +29,7 @@ async fn no_more_are_under_way_than_there_are_places() {
             .filter(|at| **at == start + secs(second))
             .count()
     };
-    // Two of the ten are kept for urgent requests.
+    // Two of the ten are reserved for urgent requests.
     assert_eq!((at(0), at(10), at(20)), (8, 8, 4));
 }
 
@@ -59,7 +59,7 @@ async fn who_waits_leaves_at_the_deadline_and_has_made_no_request() {
     let error = second.unwrap_err();
     assert_eq!(error.failure, Failure::NoTurn);
     assert_eq!((error.requests, model.count()), (0, 1));
-    // The place that was waited for in vain is not lost.
+    // A place that was waited for in vain is not lost.
     assert!(limited.chat(&request(secs(60))).await.is_ok());
 }
 

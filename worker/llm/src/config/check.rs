@@ -1,4 +1,4 @@
-//! What a `[[model]]` table must hold beyond its types.
+//! Checks of a `[[model]]` table beyond its types.
 
 use nightshift_engine::is_loopback;
 use url::Url;
@@ -7,11 +7,11 @@ use super::{ModelConfig, Provider, Sampling};
 use crate::ModelError;
 
 impl ModelConfig {
-    /// Whether its values fit together.
+    /// Checks that the values fit together.
     ///
     /// # Errors
     ///
-    /// Names the key, what is wrong and what would fit.
+    /// Returns an error that names the key, the problem and a valid value.
     pub fn check(&self) -> Result<(), ModelError> {
         if self.name.trim().is_empty() {
             return Err(self.bad(
@@ -85,7 +85,7 @@ impl ModelConfig {
         let Some(proxy) = self.proxy.as_deref().filter(|proxy| *proxy != "none") else {
             return Ok(());
         };
-        // The value itself is not shown: proxies are where people put passwords into URLs.
+        // The value itself is not shown, because proxy URLs often contain passwords.
         match Url::parse(proxy) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.host().is_some() => Ok(()),
             _ => Err(self.bad(

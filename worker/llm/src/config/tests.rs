@@ -1,4 +1,4 @@
-//! What a `[[model]]` table may say.
+//! Valid and invalid `[[model]]` tables.
 
 use crate::chat::Asked;
 

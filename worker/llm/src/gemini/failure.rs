@@ -1,7 +1,7 @@
-//! What an error of Gemini means.
+//! Classifies errors of Gemini.
 //!
-//! `error.status` is a canonical code of Google's APIs; `details` say how long to wait (`RetryInfo`), which quota was hit
-//! (`QuotaFailure`) and what is wrong with a key (`ErrorInfo`).
+//! `error.status` is a canonical code of Google's APIs. `details` hold the time to wait (`RetryInfo`), the exceeded
+//! quota (`QuotaFailure`) and the problem of a key (`ErrorInfo`).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::http::{Errors, Reply, seconds, status_failure};
 
-/// The error of an answer that says so by its status.
+/// Returns the error of an answer with an error status.
 pub(super) async fn of(reply: &mut Reply) -> ChatError {
     let after = reply.after();
     let body = match reply.whole().await {
@@ -19,7 +19,7 @@ pub(super) async fn of(reply: &mut Reply) -> ChatError {
     };
     let fallback = status_failure(reply.status, after);
     let body = serde_json::from_slice::<Value>(&body).map_err(|_| body);
-    // Some of its servers put the error into a list of one.
+    // Some servers put the error into a list of one.
     match &body {
         Ok(value) => match value.get(0).unwrap_or(value).get("error") {
             Some(error) => read(error, fallback, &reply.errors),
@@ -34,12 +34,12 @@ pub(super) async fn of(reply: &mut Reply) -> ChatError {
     }
 }
 
-/// The error of an answer that began well.
+/// Returns the error of an answer that began with a good status.
 pub(super) fn of_error(error: &Value, errors: &Errors) -> ChatError {
     read(error, Failure::Overloaded { after: None }, errors)
 }
 
-/// What an error means that says it in Google's way.
+/// Classifies an error in Google's format.
 pub(crate) fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
     let details: &[Value] = error
@@ -89,7 +89,7 @@ fn of_details(details: &[Value]) -> Option<Failure> {
     )
 }
 
-/// Whether a quota of the day was hit: waiting for seconds does not help.
+/// Returns whether a daily quota was exceeded, for which a short wait does not help.
 fn of_the_day(detail: &Value) -> bool {
     let violations = detail.get("violations").and_then(Value::as_array);
     violations.is_some_and(|violations| {
@@ -109,7 +109,7 @@ fn of_words(words: &str) -> Option<Failure> {
         .then_some(Failure::ContextTooLong)
 }
 
-/// `"retryDelay": "37s"`, also with a fraction.
+/// Parses `"retryDelay": "37s"`, also with a fraction.
 fn retry_info(detail: &Value) -> Option<Duration> {
     let delay = detail.get("retryDelay").and_then(Value::as_str)?;
     seconds(delay.strip_suffix('s')?.parse().ok()?)

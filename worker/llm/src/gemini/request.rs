@@ -13,10 +13,10 @@ use crate::quirks::{Quirks, Reasoning};
 use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, Sampling, SchemaMode};
 
-/// Stands for a signature that there is none of, as for calls of another model (Gemini API, "Thought signatures").
+/// Placeholder for a missing signature, as for calls of another model (Gemini API, "Thought signatures").
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The greatest budget that every model takes which has one (Gemini API, "Thinking": 24,576 with 2.5 Flash).
+/// Largest thinking budget that every such model accepts (Gemini API, "Thinking": 24,576 with 2.5 Flash).
 const MOST_THINKING: u32 = 24_576;
 
 #[derive(Serialize)]
@@ -135,7 +135,7 @@ impl<'a> Body<'a> {
 fn thinking(quirks: &Quirks, sampling: &Sampling, room: u32) -> Option<Value> {
     let word = sampling.reasoning_effort.as_deref()?;
     match quirks.reasoning {
-        // Its levels are MINIMAL to XHIGH (SDK, `ThinkingLevel`); none is without.
+        // The levels are MINIMAL to XHIGH (SDK, `ThinkingLevel`); thinking cannot be disabled by a level.
         Reasoning::Level => Some(json!({ "thinkingLevel": match word {
             "none" => "MINIMAL".to_owned(),
             "max" => "XHIGH".to_owned(),
@@ -152,7 +152,7 @@ fn tools<'a>(
     request: &'a ChatRequest,
     wanted: Option<(SchemaMode, &'a OutputSchema)>,
 ) -> (Vec<Declaration<'a>>, Option<ToolConfig<'a>>) {
-    // Where JSON to a schema and tools cannot stand together, tools that may not be called are left out.
+    // Where JSON to a schema and tools cannot be combined, tools that may not be called are left out.
     let leaves_out = |(mode, _)| !quirks.may_call(request) && quirks.leaves_tools_out(mode);
     let left_out = !quirks.tools || wanted.is_some_and(leaves_out);
     let own: &[ChatTool] = if left_out { &[] } else { &request.tools };
@@ -250,7 +250,7 @@ fn parts(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<Map<String, 
                     .filter(|opaque| opaque.provider == name);
                 let signature =
                     own.and_then(|opaque| opaque.value.get("thoughtSignature").cloned());
-                // Of calls side by side only the first is signed.
+                // Of parallel calls only the first is signed.
                 let stand_in =
                     (quirks.signatures && !called).then(|| Value::String(NO_SIGNATURE.to_owned()));
                 if let Some(signature) = signature.or(stand_in) {
@@ -274,7 +274,7 @@ fn parts(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<Map<String, 
                 function.insert("response".to_owned(), json!({ key: text }));
                 parts.push(object("functionResponse", Value::Object(function)));
             }
-            // The signature of the text before it.
+            // The signature of the preceding text.
             Part::Opaque(opaque) if opaque.provider == name => {
                 if let (Some(part), Some(signature)) =
                     (parts.last_mut(), opaque.value.get("thoughtSignature"))

@@ -48,7 +48,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// How many bytes of the answer it is.
+    /// Returns the size of the piece in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let of = |text: &Option<String>| text.as_deref().map_or(0, length);
         let call = self.function_call.as_ref();
@@ -84,7 +84,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Takes what a later event says: of each number the greater one, for some events leave some of them out.
+    /// Merges a later event. Of each number the larger one counts, because some events omit some numbers.
     pub(super) fn update(&mut self, later: Self) {
         *self = Self {
             prompt_token_count: self.prompt_token_count.max(later.prompt_token_count),
@@ -168,7 +168,7 @@ pub(super) fn answer(
     .finish(errors, wanted)
 }
 
-/// What an end other than a good one means (SDK, `types.py`, `FinishReason`).
+/// Returns the failure for a finish reason, or `None` for a good one (SDK, `types.py`, `FinishReason`).
 fn of_finish(reason: &str) -> Option<Failure> {
     Some(match reason {
         "STOP" | "FINISH_REASON_UNSPECIFIED" => return None,

@@ -1,6 +1,7 @@
-//! Pieces of a streamed answer, put together to the answer that they tell.
+//! Assembles the pieces of a streamed answer.
 //!
-//! Each event is a whole response with a part of the content; the reason to stop and the final usage come with the last.
+//! Each event is a whole response with a part of the content. The finish reason and the final usage come with the
+//! last.
 
 use std::time::Duration;
 
@@ -9,12 +10,12 @@ use crate::chat::{ChatError, Failure};
 use super::response::{Candidate, Piece, Response};
 use crate::http::{Events, is_broken_off};
 
-/// Between two pieces of a stream. A model that reasons on says nothing meanwhile.
+/// Maximum time between two pieces of a stream. A model that continues to reason sends nothing meanwhile.
 pub(super) const IDLE: Duration = Duration::from_secs(120);
-/// Pieces of one answer that are put together; more of them is no answer any more.
+/// Maximum number of pieces in one answer.
 const MAX_PIECES: usize = 10_000;
 
-/// Reads a stream to its end. One that ends before there is a reason to stop is a broken connection.
+/// Reads a stream to its end. A stream without a finish reason is a broken connection.
 pub(super) async fn read(mut events: Events) -> Result<Response, ChatError> {
     let mut whole = Response::default();
     match gather(&mut events, &mut whole).await {
@@ -26,7 +27,7 @@ pub(super) async fn read(mut events: Events) -> Result<Response, ChatError> {
 async fn gather(events: &mut Events, whole: &mut Response) -> Result<(), ChatError> {
     loop {
         let next = events.next().await;
-        // All of it is there, whatever becomes of the connection.
+        // The answer is complete, so a broken connection does not matter.
         if is_whole(whole) && next.as_ref().is_err_and(is_broken_off) {
             return Ok(());
         }
@@ -79,9 +80,9 @@ fn add(whole: &mut Response, part: Response) {
     }
 }
 
-/// Text goes on where the text before it ended; what is signed stays a part of its own, since it goes back as it came.
+/// Appends a piece. Text continues the previous text. A signed piece stays separate, because it goes back unchanged.
 fn add_piece(parts: &mut Vec<Piece>, piece: Piece) {
-    // The last event often has no more to say than why it is the last.
+    // The last event often holds only the finish reason.
     let is_empty = piece.text.as_deref().is_none_or(str::is_empty);
     if is_empty && piece.thought_signature.is_none() && piece.function_call.is_none() {
         return;

@@ -1,4 +1,4 @@
-//! What is sent, what is read, and what errors mean.
+//! Requests, answers and error classification.
 
 use std::time::Duration;
 
@@ -220,7 +220,7 @@ async fn ends_that_are_no_answers() {
     );
 }
 
-/// A stream as the provider sends one.
+/// Returns a stream in the provider's format.
 fn stream(parts: &[Value]) -> String {
     let event = |value: &Value| format!("data: {value}\r\n\r\n");
     let mut events: String = parts
@@ -264,7 +264,7 @@ async fn a_streamed_answer_is_put_together() {
 #[tokio::test]
 async fn a_stream_that_breaks_off_is_no_answer() {
     let whole = stream(&[json!({"text": "I look."})]);
-    // With all of it there, how the connection ends is of no account.
+    // With a complete answer the end of the connection does not matter.
     for end in [Say::events(&whole), Say::cut_events(&whole)] {
         assert!(said(&question(), end).await.is_ok());
     }

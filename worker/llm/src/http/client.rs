@@ -6,15 +6,17 @@ use reqwest::{Certificate, Client, Proxy, redirect, retry};
 
 use crate::{ModelConfig, ModelError};
 
-/// Time to get a connection, TLS included.
+/// Timeout of a connection attempt, including TLS.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Connections to one host that are kept while nobody asks. Steps of a case ask side by side, so that many cases leave
-/// many; each holds some 30 KiB. A provider with HTTP/2 needs one.
+/// Maximum number of idle connections to one host. Steps of a case ask in parallel, so many cases leave many
+/// connections of some 30 KiB each. A provider with HTTP/2 needs one.
 const MOST_IDLE: usize = 32;
 
+/// Creates the client.
+///
 /// # Errors
 ///
-/// When the CA file cannot be read or holds no certificate, or the system has none.
+/// Returns an error when the CA file cannot be read or holds no certificate, or the system has none.
 pub(crate) fn client(config: &ModelConfig, keep_alive: bool) -> Result<Client, ModelError> {
     let mut builder = Client::builder()
         .user_agent(concat!("nightshift/", env!("CARGO_PKG_VERSION")))

@@ -1,7 +1,7 @@
-//! Errors of one request, with nothing in them that must not be read.
+//! Errors of one request, without secrets.
 //!
-//! What a provider says is redacted, brought onto one line and cut; the key that was sent is taken out even where it
-//! looks like no secret. URLs are left out: they belong to the configuration.
+//! A provider's message is redacted, put onto one line and cut. The key that was sent is removed even where it does
+//! not look like a secret. URLs are left out, because they belong to the configuration.
 
 use std::error::Error;
 use std::io;
@@ -12,12 +12,12 @@ use nightshift_engine::and_causes;
 use reqwest::StatusCode;
 use secrecy::{ExposeSecret, SecretString};
 
-/// Characters of a provider's words that an error holds.
+/// Maximum number of characters of a provider's message in an error.
 const MAX_WORDS: usize = 400;
-/// A key shorter than this is no secret, and would take letters out of words.
+/// Minimum length of a key that is removed. A shorter one is not a secret, and its removal would damage words.
 const MIN_KEY: usize = 6;
 
-/// Makes the errors of one request.
+/// Factory for the errors of one request.
 #[derive(Clone)]
 pub(crate) struct Errors {
     model: String,
@@ -32,12 +32,12 @@ impl Errors {
         }
     }
 
-    /// `provider/model`.
+    /// Returns `provider/model`.
     pub(crate) fn model(&self) -> &str {
         &self.model
     }
 
-    /// Whether a key was sent.
+    /// Returns whether a key was sent.
     pub(crate) const fn has_key(&self) -> bool {
         self.key.is_some()
     }
@@ -57,7 +57,7 @@ impl Errors {
         )
     }
 
-    /// A request that got no answer, or lost it on the way.
+    /// Returns the error of a request without a complete answer.
     pub(crate) fn transport(&self, error: &reqwest::Error) -> ChatError {
         let failure = if error.is_connect() {
             Failure::Unreachable
@@ -72,7 +72,8 @@ impl Errors {
     }
 }
 
-/// Whether a body could not be read because its connection broke: `reqwest` calls that an error of decoding, too.
+/// Returns whether a body could not be read because its connection broke, which `reqwest` also reports as a decoding
+/// error.
 fn is_broken(error: &reqwest::Error) -> bool {
     causes(error).any(|cause| {
         cause.is::<hyper::Error>()
@@ -82,14 +83,14 @@ fn is_broken(error: &reqwest::Error) -> bool {
     })
 }
 
-/// An error and its causes, innermost last.
+/// Returns an error and its causes, innermost last.
 pub(crate) fn causes<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// The causes of an error in words, innermost last; its URL left out.
+/// Returns the causes of an error as text, innermost last, without its URL.
 fn chain(error: &reqwest::Error) -> String {
     let words = if error.is_connect() {
         "cannot connect"
@@ -99,7 +100,7 @@ fn chain(error: &reqwest::Error) -> String {
     and_causes(words, error)
 }
 
-/// What a status says where the body says no more.
+/// Returns the failure for a status, where the body has no better information.
 pub(crate) fn status_failure(status: StatusCode, after: Option<std::time::Duration>) -> Failure {
     match status.as_u16() {
         401 | 403 => Failure::Auth,

@@ -1,4 +1,5 @@
-//! Server-sent events (WHATWG HTML §9.2), as far as model providers use them: the data alone, for it tells what it is.
+//! Server-sent events (WHATWG HTML §9.2), as far as model providers use them. Only the data is read, because it
+//! contains its own type.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Errors, MAX_ANSWER_BYTES, MAX_EVENTS_BYTES, Reply};
 
-/// Longer than any request may take.
+/// Timeout of the first piece, longer than any request may take.
 const FIRST: Duration = Duration::from_secs(86_400);
 
 /// The events of an answer, in order.
@@ -32,18 +33,18 @@ impl Events {
         }
     }
 
-    /// Makes the errors of this answer.
+    /// Returns the error factory of this answer.
     pub(crate) fn errors(&self) -> &Errors {
         &self.reply.errors
     }
 
-    /// The data of the next event, its lines joined; none at the end of the stream.
+    /// Returns the data of the next event with its lines joined, or `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Result<Option<String>, ChatError> {
         loop {
             if let Some(event) = self.lines.event() {
                 return Ok(Some(event));
             }
-            // Before the first piece a model may think for minutes: only the request's own time ends that.
+            // A model may think for minutes before the first piece, so only the request's own timeout applies.
             let idle = if self.begun { self.idle } else { FIRST };
             let until = Instant::now() + idle;
             let more = self.reply.more(self.lines.room(), until, MAX_EVENTS_BYTES);
@@ -55,41 +56,41 @@ impl Events {
         }
     }
 
-    /// Takes in that the answer grows by so many bytes.
+    /// Records that the answer grows by this many bytes.
     ///
     /// # Errors
     ///
-    /// When it is too long for one then.
+    /// Returns an error when the answer is too long.
     pub(crate) fn grow(&mut self, bytes: u64) -> Result<(), ChatError> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         self.gathered = self.gathered.saturating_add(bytes);
         self.reply.bounded(self.gathered, MAX_ANSWER_BYTES)
     }
 
-    /// An error in the middle of the answer, with what was used: as it was told, and at least what came.
+    /// Returns an error in the middle of the answer with its usage: as reported, and at least as much as arrived.
     pub(crate) fn charged(&self, error: ChatError, told: Usage) -> ChatError {
         self.reply.charged(error, told, self.gathered)
     }
 }
 
-/// Whether an answer came no further because of its connection.
+/// Returns whether an answer broke off because of its connection.
 pub(crate) fn is_broken_off(error: &ChatError) -> bool {
     matches!(error.failure, Failure::Unreachable | Failure::Timeout)
 }
 
-/// Bytes on their way to becoming events.
+/// Buffer of received bytes.
 #[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
-    /// Up to here lines were taken.
+    /// Position after the last line that was taken.
     read: usize,
-    /// Up to here no line ends: what comes slowly is not looked through again and again.
+    /// Position up to which there is no line end, so that slow input is not searched again.
     searched: usize,
     begun: Begun,
 }
 
 impl Lines {
-    /// Where the next bytes go.
+    /// Returns the buffer for the next bytes.
     fn room(&mut self) -> &mut Vec<u8> {
         self.bytes.drain(..self.read);
         self.searched = self.searched.saturating_sub(self.read);
@@ -97,12 +98,12 @@ impl Lines {
         &mut self.bytes
     }
 
-    /// Bytes that are no whole event yet.
+    /// Returns the number of bytes that are not yet a whole event.
     fn held(&self) -> usize {
         self.bytes.len() - self.read + self.begun.0.as_ref().map_or(0, String::len)
     }
 
-    /// The data of the next whole event of what was pushed.
+    /// Returns the data of the next whole event in the buffer.
     fn event(&mut self) -> Option<String> {
         loop {
             let from = self.searched.max(self.read);
@@ -132,17 +133,17 @@ impl Lines {
     }
 }
 
-/// Whether it is UTF-8 is looked for many bytes at a time; only where it is not, character by character.
+/// Decodes UTF-8 quickly; invalid input is replaced character by character.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// The data of an event of which lines have come; an event without data is none.
+/// The data of an incomplete event. An event without data is ignored.
 #[derive(Default)]
 struct Begun(Option<String>);
 
 impl Begun {
-    /// Adds a line: the whole data, where it was the last.
+    /// Adds a line and returns the whole data after the last one.
     fn line(&mut self, line: &str) -> Option<String> {
         if line.is_empty() {
             return self.0.take();

@@ -1,4 +1,4 @@
-//! An answer as it comes in: its head, and a body of which at most so much is read.
+//! An incoming answer: its head, and a body of limited size.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,13 +15,11 @@ use tracing::Instrument as _;
 use super::{Errors, Events, MAX_ANSWER_BYTES, retry_after};
 use crate::answer::charged;
 
-/// An answer whose body is still to come.
+/// An answer whose body is not yet read.
 pub(crate) struct Reply {
-    /// Its status.
     pub(crate) status: StatusCode,
-    /// Its headers.
     pub(crate) headers: HeaderMap,
-    /// Makes its errors.
+    /// Factory for its errors.
     pub(crate) errors: Errors,
     response: Response,
     until: Instant,
@@ -47,7 +45,7 @@ impl Reply {
         }
     }
 
-    /// Whether the body is a stream of events.
+    /// Returns whether the body is a stream of events.
     pub(crate) fn is_events(&self) -> bool {
         self.headers
             .get(CONTENT_TYPE)
@@ -55,13 +53,13 @@ impl Reply {
             .is_some_and(|value| value.trim_start().starts_with("text/event-stream"))
     }
 
-    /// How long the provider wants to be left alone.
+    /// Returns the time that the provider wants to be left alone.
     pub(crate) fn after(&self) -> Option<Duration> {
         retry_after(&self.headers)
     }
 
-    /// What `read` makes of the body as events, between which at most `idle` may pass. They come in many pieces, and are
-    /// read in a task of their own: else each would wake all that stands around a request.
+    /// Reads the body as events with `read`; at most `idle` may pass between two. The events arrive in many pieces
+    /// and are read in a separate task. Otherwise each piece would wake all layers around the request.
     pub(crate) async fn read<T, F>(
         self,
         idle: Duration,
@@ -81,7 +79,7 @@ impl Reply {
         }
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     pub(crate) async fn whole(&mut self) -> Result<Vec<u8>, ChatError> {
         let mut whole = Vec::new();
         loop {
@@ -89,7 +87,7 @@ impl Reply {
                 Ok(true) => {}
                 Ok(false) => return Ok(whole),
                 Err(error) if self.status.is_success() => {
-                    // Some send spaces until there is an answer.
+                    // Some servers send spaces until there is an answer.
                     let came = whole.trim_ascii().len();
                     return Err(self.charged(error, Usage::default(), came));
                 }
@@ -98,14 +96,16 @@ impl Reply {
         }
     }
 
-    /// The error of an answer of which so many bytes came, with what it used.
+    /// Returns the error of an answer of which this many bytes arrived, with its usage.
     pub(super) fn charged(&self, error: ChatError, told: Usage, came: usize) -> ChatError {
         charged(error, told, came, self.most_output)
     }
 
+    /// Checks the size.
+    ///
     /// # Errors
     ///
-    /// When so many bytes are more than there may be.
+    /// Returns an error when there are more bytes than allowed.
     pub(super) fn bounded(&self, bytes: usize, most: usize) -> Result<(), ChatError> {
         if bytes <= most {
             return Ok(());
@@ -114,7 +114,7 @@ impl Reply {
         Err(self.errors.make(Failure::Malformed, &words))
     }
 
-    /// Adds the next piece of the body, of which at most so much is read, at the latest at `until`; false at its end.
+    /// Appends the next piece of the body, within the size limit and before `until`. Returns `false` at the end.
     pub(super) async fn more(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -124,7 +124,7 @@ impl Reply {
         let until = until.min(self.until);
         let chunk = {
             let mut chunk = pin!(self.response.chunk());
-            // Most pieces are there already: a timer for each would cost more than the piece.
+            // Most pieces are available already, and a timer for each would cost more than the piece.
             match poll_fn(|context| Poll::Ready(chunk.as_mut().poll(context))).await {
                 Poll::Ready(chunk) => Ok(chunk),
                 Poll::Pending => timeout_at(until, chunk).await,

@@ -1,4 +1,4 @@
-//! A server on this machine that says what it is told, and remembers what it was asked.
+//! A local server with scripted answers that records its requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::{KeySource, ModelConfig};
 /// The key that no output may show.
 pub(crate) const KEY: &str = "test-key-that-nobody-may-see";
 
-/// One answer, byte for byte, and what comes after it.
+/// One answer, byte for byte, and the server's behaviour after it.
 #[derive(Clone)]
 pub(crate) struct Say {
     bytes: Vec<u8>,
@@ -47,7 +47,7 @@ impl Say {
         }
     }
 
-    /// A stream that ends where its text does.
+    /// Returns a stream that ends with its text.
     pub(crate) fn events(body: &str) -> Self {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
         Self {
@@ -56,7 +56,7 @@ impl Say {
         }
     }
 
-    /// The same in chunks, of which the last, that says that it is one, is not there.
+    /// Returns a chunked stream without its last chunk.
     pub(crate) fn cut_events(body: &str) -> Self {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
         Self {
@@ -65,7 +65,7 @@ impl Say {
         }
     }
 
-    /// A stream in chunks, of a server that says that it keeps the connection and reads no more of it.
+    /// Returns a chunked stream of a server that announces keep-alive and then ignores the connection.
     pub(crate) fn kept_events(body: &str) -> Self {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nkeep-alive: timeout=5, max=100\r\n\r\n";
         Self {
@@ -74,13 +74,13 @@ impl Say {
         }
     }
 
-    /// The same without its last bytes.
+    /// Removes the last bytes.
     pub(crate) fn cut(mut self, bytes: usize) -> Self {
         self.bytes.truncate(self.bytes.len() - bytes);
         self
     }
 
-    /// Silence.
+    /// Returns an answer without any bytes.
     pub(crate) fn nothing() -> Self {
         Self {
             bytes: Vec::new(),
@@ -88,13 +88,13 @@ impl Say {
         }
     }
 
-    /// The same, and then silence.
+    /// Leaves the connection open without further bytes.
     pub(crate) fn then_hang(self) -> Self {
         Self { hang: true, ..self }
     }
 }
 
-/// What was asked.
+/// Requests that the server received.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) path: String,
@@ -110,7 +110,7 @@ pub(crate) struct Stub {
 }
 
 impl Stub {
-    /// Says one after the other, one to a connection; the last again and again.
+    /// Starts a server that gives one answer per connection, and repeats the last one.
     pub(crate) async fn start(says: Vec<Say>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -177,12 +177,12 @@ pub(crate) async fn read(stream: &mut TcpStream) -> Seen {
     }
 }
 
-/// A source of the key.
+/// Returns a source of the key.
 pub(crate) fn key() -> Option<KeySource> {
     Some(Arc::new(|| Ok(KEY.into())))
 }
 
-/// The adapter of a configuration, with a key.
+/// Returns the adapter of a configuration with a key.
 pub(crate) fn connect(config: &ModelConfig) -> Arc<dyn ChatModel> {
     crate::connect(config, key()).unwrap()
 }
@@ -222,7 +222,7 @@ fn tools() -> Arc<[ChatTool]> {
     }])
 }
 
-/// A question whose answer fits a schema; one part of it is to be kept.
+/// Returns a question with a schema and one cached part.
 pub(crate) fn question() -> ChatRequest {
     let keep = Part::Text {
         text: "The alert.".into(),
@@ -236,7 +236,7 @@ pub(crate) fn question() -> ChatRequest {
     request
 }
 
-/// The same beside tools that may not be called.
+/// Returns the question with tools that may not be called.
 pub(crate) fn question_with_tools() -> ChatRequest {
     ChatRequest {
         tools: tools(),
@@ -244,8 +244,8 @@ pub(crate) fn question_with_tools() -> ChatRequest {
     }
 }
 
-/// A turn: two calls, one of which failed and one whose arguments were unreadable, reasoning and a signature of `model`,
-/// and reasoning of another one.
+/// Returns a turn with two calls, one failed and one with unreadable arguments, reasoning and a signature of `model`,
+/// and reasoning of another model.
 pub(crate) fn turn(model: &str, reasoning: Value, signature: Option<Value>) -> ChatRequest {
     let opaque = |provider: &str, value: Value| Opaque::new(provider, value);
     let call = |id: &str, arguments, own| {
@@ -304,7 +304,7 @@ pub(crate) fn turn(model: &str, reasoning: Value, signature: Option<Value>) -> C
     request
 }
 
-/// The same request with its reasoning where this model gave it.
+/// Returns the request with its reasoning bound to its place for this model.
 pub(crate) fn in_place(mut request: ChatRequest, config: &ModelConfig) -> ChatRequest {
     for end in 0..request.messages.len() {
         let mut before = request.clone();
@@ -320,7 +320,7 @@ pub(crate) fn in_place(mut request: ChatRequest, config: &ModelConfig) -> ChatRe
     request
 }
 
-/// The error of one answer.
+/// Returns the error of one answer.
 pub(crate) async fn error_of(config: &ModelConfig, say: Say) -> ChatError {
     let stub = Stub::start(vec![say]).await;
     let config = ModelConfig {
@@ -332,7 +332,7 @@ pub(crate) async fn error_of(config: &ModelConfig, say: Say) -> ChatError {
     error
 }
 
-/// A request in few lines: one for each field, and one for each entry of a list.
+/// Returns a request in few lines: one for each field, and one for each entry of a list.
 pub(crate) fn told(body: &Value) -> String {
     let mut lines = Vec::new();
     let mut tell = |name: &str, value: &Value| match value {
@@ -350,7 +350,7 @@ pub(crate) fn told(body: &Value) -> String {
     lines.join("\n")
 }
 
-/// Whether errors mean what a table says: `status | header | body | failure`.
+/// Asserts that errors are classified as in a table: `status | header | body | failure`.
 pub(crate) async fn errors_hold(config: &ModelConfig, table: &str) {
     for line in table.trim().lines() {
         let [status, header, body, failure] = line

@@ -1,4 +1,4 @@
-//! What holds for every adapter: bounds, redirects, proxies, private roots, and that no key shows.
+//! Properties of every adapter: bounds, redirects, proxies, private roots, and that no key is shown.
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -77,7 +77,7 @@ async fn f22_a_connection_that_breaks_is_told_from_an_answer_that_is_none() {
             (
                 Say::text(200, "application/json", &gzip, "this is no gzip"),
                 match provider {
-                    // Its SDK is told of the transport alone.
+                    // The SDK sees only a transport error.
                     Provider::Bedrock => Failure::Unreachable,
                     _ => Failure::Malformed,
                 },
@@ -101,7 +101,7 @@ fn events(all: &[Value]) -> String {
         .collect()
 }
 
-/// How an answer begins, goes on with this text, and ends.
+/// Returns the begin of an answer, its continuation with this text, and its end.
 fn stream(provider: Provider, text: &str) -> [String; 3] {
     match provider {
         Provider::Openai => [
@@ -159,7 +159,7 @@ async fn f22_what_came_of_an_answer_that_breaks_off_is_charged() {
         assert!(came(&error.usage), "{provider}: {error} {:?}", error.usage);
         let error = error_of(&config(provider), Say::json(503, &[], &body).cut(9)).await;
         assert_eq!(error.usage, Usage::default(), "{provider}: {error}");
-        // Far too long: as much as the answer may have.
+        // Far too long: the charge is the answer's limit.
         let body = json!({ "text": "x".repeat(5_000_000) });
         let error = error_of(&config(provider), Say::json(200, &[], &body)).await;
         assert_eq!(error.usage.output_tokens, 2_000, "{provider}: {error}");
@@ -233,7 +233,7 @@ async fn an_answer_that_nobody_waits_for_any_more_is_not_read_on() {
         base_url: Some(format!("http://{}", listener.local_addr().unwrap())),
         ..config(Provider::Anthropic)
     });
-    // So much fits into no buffer: it is written when most of it is read.
+    // No buffer is that large, so the last bytes are written when most are read.
     let say = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         read(&mut stream).await;

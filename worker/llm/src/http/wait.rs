@@ -1,15 +1,16 @@
-//! How long a provider wants to be left alone, in the forms that headers give it.
+//! Parses the time that a provider wants to be left alone from its headers.
 //!
-//! `retry-after-ms` (Azure) is exact and wins; `retry-after` is seconds, with or without a fraction, or a date (RFC 9110
-//! §10.2.3), which is taken against the answer's own `date`: our clock may be wrong. A gateway hands both on under a prefix
-//! (LiteLLM's page on response headers); the longer wait counts. Values are not bounded here.
+//! `retry-after-ms` (Azure) is exact and has precedence. `retry-after` is seconds, with or without a fraction, or a
+//! date (RFC 9110 §10.2.3), which is compared with the answer's own `date`, because our clock may be wrong. A gateway
+//! forwards both with a prefix (LiteLLM's page on response headers). The longer wait counts. Values are not bounded
+//! here.
 
 use std::time::Duration;
 
 use chrono::DateTime;
 use reqwest::header::{DATE, HeaderMap};
 
-/// What stands before the headers of a provider, and before those that LiteLLM hands on from one.
+/// Prefixes of a provider's headers: none, and that of LiteLLM for forwarded ones.
 pub(crate) const PREFIXES: [&str; 2] = ["", "llm_provider-"];
 
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
@@ -39,13 +40,13 @@ fn retry_after_of(headers: &HeaderMap, prefix: &str) -> Option<Duration> {
     )
 }
 
-/// Returns the value of a header as text, the prefix before its name.
+/// Returns the value of a header with this prefix as text.
 pub(crate) fn text<'a>(headers: &'a HeaderMap, prefix: &str, name: &str) -> Option<&'a str> {
     let value = headers.get(format!("{prefix}{name}"))?;
     value.to_str().ok().map(str::trim)
 }
 
-/// Seconds as a time; none where it is negative or no number, the longest there is where it is absurd.
+/// Returns seconds as a duration: `None` for a negative value or NaN, the maximum for a huge one.
 pub(crate) fn seconds(secs: f64) -> Option<Duration> {
     if secs.is_nan() || secs < 0.0 {
         return None;

@@ -1,24 +1,24 @@
-//! What was asked and answered, as the GenAI conventions of OpenTelemetry write it down
+//! The content of requests and answers in the form of OpenTelemetry's GenAI conventions
 //! (<https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/>, "Recording content on attributes").
 //!
-//! What only its provider reads, such as sealed reasoning, is no content. Whole JSON, whatever there is: the newest text has
-//! room first, for spans before told the older.
+//! Opaque data, such as sealed reasoning, is not recorded. The JSON is always complete. The newest text is kept
+//! first, because earlier spans hold the older text.
 
 use crate::chat::{Arguments, CallPart, ChatAnswer, ChatMessage, Part, Role, StopReason};
 use serde_json::{Value, json};
 
-/// Most bytes of texts in one attribute, as JSON: those of traces end at 32,000.
+/// Maximum size of the texts in one attribute, as JSON. Attributes of traces end at 32,000 bytes.
 const MOST_BYTES: usize = 28_000;
-/// Bytes that a part takes beside its text.
+/// Size of a part without its text, in bytes.
 const FRAME: usize = 80;
 
-/// What the model is and must do.
+/// Returns the system prompt.
 pub(super) fn instructions(system: &str) -> String {
     let mut room = Room(MOST_BYTES);
     json!([{"type": "text", "content": room.take(system)}]).to_string()
 }
 
-/// What was said before.
+/// Returns the earlier messages.
 pub(super) fn input(messages: &[ChatMessage]) -> String {
     let mut room = Room(MOST_BYTES);
     let newest_first = messages.iter().rev();
@@ -36,14 +36,14 @@ pub(super) fn input(messages: &[ChatMessage]) -> String {
     Value::from(told).to_string()
 }
 
-/// What was answered.
+/// Returns the answer.
 pub(super) fn output(answer: &ChatAnswer) -> String {
     let mut room = Room(MOST_BYTES);
     let parts = parts(&answer.parts, &mut room);
     json!([{"role": "assistant", "parts": parts, "finish_reason": finish(answer.stop)}]).to_string()
 }
 
-/// Why an answer ended, in the conventions' words.
+/// Returns the convention's name for a stop reason.
 pub(super) const fn finish(stop: StopReason) -> &'static str {
     match stop {
         StopReason::Done => "stop",
@@ -78,11 +78,11 @@ fn called(call: &CallPart, room: &mut Room) -> Value {
     json!({"type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments})
 }
 
-/// Bytes that texts may still have.
+/// Remaining bytes for texts.
 struct Room(usize);
 
 impl Room {
-    /// As much of a text as there is room for.
+    /// Returns as much of a text as fits.
     fn take(&mut self, text: &str) -> String {
         let quoted = |text: &str| Value::from(text).to_string().len() + FRAME;
         let mut length = text.len().min(self.0);
@@ -93,7 +93,7 @@ impl Room {
             if over == 0 || head.is_empty() {
                 break head;
             }
-            // What is quoted grows, by at most five bytes for each.
+            // Escapes make the text longer, by at most five bytes per character.
             length = head.len().saturating_sub(over.div_ceil(6));
         };
         self.0 = self.0.saturating_sub(quoted(told));

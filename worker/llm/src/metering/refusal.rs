@@ -1,16 +1,16 @@
-//! Tells of a provider that refuses us: once when it begins and once when it is over. A request is refused for each case,
-//! and the log is to be read by people.
+//! Logs when a provider begins to refuse requests and when it stops. Each case has such requests, but the log stays
+//! readable.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::chat::{ChatAnswer, ChatError, Failure};
 
-/// What a provider refuses us for, where it does; waiting would not help.
+/// The current failure for which a provider refuses requests. Waiting would not help.
 #[derive(Debug, Default)]
 pub(super) struct Refusal(Mutex<Option<Failure>>);
 
 impl Refusal {
-    /// Tells what this answer changes.
+    /// Logs the change that this answer brings.
     pub(super) fn heard(
         &self,
         provider: &str,
@@ -35,7 +35,7 @@ impl Refusal {
         }
     }
 
-    /// What begins with this failure, or ends with an answer; none where neither does.
+    /// Returns the failure that begins or ends with this outcome, or `None` without a change.
     fn change(&self, failure: Option<Failure>) -> Option<Failure> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(failure) = failure else {

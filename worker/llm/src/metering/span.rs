@@ -1,4 +1,4 @@
-//! The span of a request, as the GenAI conventions of OpenTelemetry have it
+//! The span of a request, in the form of OpenTelemetry's GenAI conventions
 //! (<https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/>).
 
 use crate::chat::{ChatAnswer, ChatRequest, Usage};
@@ -7,11 +7,11 @@ use tracing::{Span, info_span};
 
 use super::conversation;
 
-/// The target of spans that are part of a trace, and the one that is enabled where they hold what was asked and answered.
+/// The target of spans that are part of a trace, and the target that is enabled where they record content.
 const TRACE: &str = "nightshift::trace";
 const CONTENT: &str = "nightshift::content";
 
-/// The span of a request to this model.
+/// Creates the span of a request to this model.
 pub(super) fn of(provider: &str, model: &str, request: &ChatRequest) -> Span {
     let span = info_span!(
         target: TRACE,
@@ -45,7 +45,7 @@ pub(super) fn of(provider: &str, model: &str, request: &ChatRequest) -> Span {
     span
 }
 
-/// Notes what was answered.
+/// Records the answer.
 pub(super) fn answered(span: &Span, answer: &ChatAnswer) {
     if span.is_disabled() {
         return;
@@ -62,7 +62,7 @@ pub(super) fn answered(span: &Span, answer: &ChatAnswer) {
     }
 }
 
-/// Notes what was used up, and why there is no answer where there is none.
+/// Records the usage, and the failure if there is no answer.
 pub(super) fn ended(span: &Span, failure: Option<&str>, usage: Usage, usd: f64) {
     if span.is_disabled() {
         return;
@@ -80,7 +80,7 @@ fn has_content() -> bool {
     tracing::enabled!(target: CONTENT, tracing::Level::INFO)
 }
 
-/// What the conventions call a provider.
+/// Returns the convention's name for a provider.
 fn name(provider: &str) -> &str {
     match provider {
         "bedrock" => "aws.bedrock",

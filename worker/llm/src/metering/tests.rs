@@ -8,7 +8,7 @@ fn metered(model: Arc<dyn ChatModel>) -> (Metered, Arc<Counted>) {
     (Metered::new(model, "openai", "main", meter.clone()), meter)
 }
 
-/// Outcome, time and prompt tokens of what was counted.
+/// Returns outcome, duration and tokens of the measures.
 fn counted(meter: &Counted) -> Vec<(&'static str, Duration, ModelTokens)> {
     meter
         .all()

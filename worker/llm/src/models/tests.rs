@@ -24,12 +24,12 @@ fn config(name: &str) -> ModelConfig {
     }
 }
 
-/// These models with a scripted adapter each.
+/// Returns these models with a scripted adapter each.
 fn models(configs: &[ModelConfig], model: &Arc<Scripted>, meter: Arc<dyn Meter>) -> Models {
     models_after(None, configs, model, meter)
 }
 
-/// The same, where the configuration before had these.
+/// Returns these models after a configuration with the models `before`.
 fn models_after(
     before: Option<&Models>,
     configs: &[ModelConfig],
@@ -149,7 +149,7 @@ fn what_is_charged_before_a_question_is_the_dearest_of_its_models() {
             model_calls: 1,
         }
     );
-    // More than the model can say is not charged.
+    // More than the model's maximum output is not charged.
     let reserve = models.reserve(&["free"], 6_000, 100_000).unwrap();
     assert_eq!((reserve.output_tokens, reserve.usd), (2_000, 0.0));
     assert!(models.reserve(&["nobody"], 1, 1).is_err());
@@ -178,7 +178,7 @@ async fn f21_of_five_thousand_that_wait_a_model_that_is_down_sees_one_every_ten_
     let models = models(&[limited], &model, Arc::new(NoMeter));
     let chain = models.chain(&["main"]).unwrap();
     let start = Instant::now();
-    // Each asks until it has its answer, again a minute after each failure.
+    // Each case asks until it has its answer, a minute after each failure.
     let case = async |number: u64| {
         sleep(Duration::from_millis(number)).await;
         loop {
@@ -196,7 +196,7 @@ async fn f21_of_five_thousand_that_wait_a_model_that_is_down_sees_one_every_ten_
     let hour = start + secs(3_600);
     let asked = model.asked();
     let in_vain: Vec<Instant> = asked.into_iter().filter(|at| *at < hour).collect();
-    // Five outages opened the circuit; sixteen could be under way beside them.
+    // Five outages opened the circuit; sixteen more could be in progress.
     let (before, probes): (Vec<Instant>, Vec<Instant>) =
         in_vain.into_iter().partition(|at| *at < start + secs(2));
     assert!(before.len() <= 5 + 16, "{} requests", before.len());
@@ -224,7 +224,7 @@ async fn f21_who_waits_for_the_probe_burns_no_try_and_goes_on_when_the_model_is_
         sleep_until(probe_at).await;
     }
     assert_eq!(circuits.health(&["main"]), Health::Up);
-    // The first question's tries, one probe per ten seconds, and the one that was answered.
+    // The first question's attempts, one probe per ten seconds, and the answered request.
     assert!(model.count() <= 5 + 360 + 1, "{}", model.count());
     assert!(failures <= 361, "{failures}");
     assert!(start.elapsed() <= secs(3_611), "{:?}", start.elapsed());
@@ -251,7 +251,8 @@ async fn f21_what_a_chain_tells_is_what_its_circuits_say_where_the_spare_model_r
             };
             sleep_until(probe_at).await;
         }
-        // As soon as without the spare one, which is asked no more often than the main one is tried.
+        // Recovery takes no longer than without the spare model, which is asked no more often than the main one is
+        // tried.
         assert!(start.elapsed() <= secs(3_611), "{:?}", start.elapsed());
         assert!(spare.count() <= 361, "{}", spare.count());
         assert_eq!(models.circuits().health(&names), Health::Up);
@@ -312,7 +313,7 @@ async fn f20_a_model_that_wants_to_be_left_alone_for_long_is_down_until_then_but
         (secs(86_400), secs(3_600)),
         (Duration::MAX, secs(3_600)),
     ] {
-        // Beside the one that is told, one is under way that is answered a little later.
+        // Beside the refused request, another one is in progress and answered a little later.
         let model = Scripted::new(move |number, _| match number {
             0 => (secs(5), Ok(answer())),
             1 => {
@@ -330,7 +331,7 @@ async fn f20_a_model_that_wants_to_be_left_alone_for_long_is_down_until_then_but
         let error = second.unwrap_err();
         assert!(error.failure.is_outage());
         assert_eq!(error.requests, 0, "it costs the case no call");
-        // Cases are held back by that, and would ask every three seconds if they were not.
+        // Cases wait for the health. Otherwise they would ask every three seconds.
         let down = Health::Down {
             since: start,
             probe_at: start + left_alone,
@@ -356,7 +357,7 @@ async fn of_several_that_are_the_same_model_all_are_told_for_down_while_one_is_t
         &model,
         Arc::new(NoMeter),
     );
-    // What the script is named.
+    // The name of the scripted model.
     let name = "openai/main";
     let open = |asked: &[&str]| {
         let asked = asked.iter().map(|&one| one.to_owned()).collect();
@@ -366,7 +367,7 @@ async fn of_several_that_are_the_same_model_all_are_told_for_down_while_one_is_t
     let main = models.chain(&["main"]).unwrap();
     assert!(main.chat(&request(secs(120))).await.is_err());
     assert_eq!(open(&["main", "other"]), [(name, true)]);
-    // Nobody would ever find out that it is back.
+    // No request would detect its recovery.
     assert_eq!(open(&["other"]), [(name, false)]);
 }
 

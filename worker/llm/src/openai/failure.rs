@@ -1,7 +1,8 @@
-//! What an error of a chat completion server means.
+//! Classifies errors of chat completion servers.
 //!
-//! Codes count before words; words only where servers give no code. Facts: OpenAI's error codes guide, Azure's content
-//! filter and rate limit pages, OpenRouter's page on errors, the error bodies of vLLM, llama.cpp, LiteLLM, Groq and DeepSeek.
+//! Codes count before messages; messages count only where servers give no code. Facts: OpenAI's error codes guide,
+//! Azure's content filter and rate limit pages, OpenRouter's page on errors, the error bodies of vLLM, llama.cpp,
+//! LiteLLM, Groq and DeepSeek.
 
 use std::time::Duration;
 
@@ -15,11 +16,11 @@ use crate::gemini;
 use crate::http::{Errors, PREFIXES, Reply, seconds, status_failure, text};
 use crate::quirks::Quirks;
 
-/// The error of an answer that says so by its status; or the answer that it is nevertheless.
+/// Returns the error of an answer with an error status, or the answer that the error contains.
 ///
 /// # Errors
 ///
-/// In all other cases.
+/// Returns an error in all other cases.
 pub(super) async fn of(reply: &mut Reply, quirks: &Quirks) -> Result<ChatAnswer, ChatError> {
     let after = reply.after().or_else(|| after_reset(&reply.headers));
     let body = reply.whole().await?;
@@ -54,7 +55,7 @@ pub(super) async fn of(reply: &mut Reply, quirks: &Quirks) -> Result<ChatAnswer,
     })
 }
 
-/// Whether this is how LiteLLM's proxy answers a request without a key: 500 with no more than the name of that status, as
+/// Returns whether this is LiteLLM's answer to a request without a key: 500 with only the name of that status, as
 /// text or, since 1.100, as JSON.
 fn lacks_key(reply: &Reply, body: &[u8]) -> bool {
     let body = String::from_utf8_lossy(body).to_lowercase();
@@ -71,16 +72,16 @@ fn lacks_key(reply: &Reply, body: &[u8]) -> bool {
         && words.trim() == "internal server error"
 }
 
-/// What a model said that is no call and no JSON to the schema, which Groq tells as a fault of the request. It is an answer
-/// like any that cannot be read: the model is shown it, and mends it once.
+/// Returns a model's text that is neither a call nor JSON to the schema, which Groq reports as a bad request. The
+/// text counts as an unreadable answer: the model is shown it and may correct it once.
 fn slip(error: &Value) -> Option<&str> {
     let code = error.get("code").and_then(Value::as_str)?;
     let said = error.get("failed_generation").and_then(Value::as_str)?;
     matches!(of_code(code), Some(Failure::Malformed)).then_some(said)
 }
 
-/// The error of an answer that began well. Gateways and servers put into it the status that they could not send any more
-/// (OpenRouter, LiteLLM, vLLM, SGLang).
+/// Returns the error of an answer that began with a good status. Gateways and servers put the status that they could
+/// no longer send into it (OpenRouter, LiteLLM, vLLM, SGLang).
 pub(super) fn of_error(error: &Value, errors: &Errors) -> ChatError {
     let told = ["code", "status"].map(|key| error.get(key).and_then(status));
     let told = told.into_iter().flatten().next();
@@ -90,7 +91,7 @@ pub(super) fn of_error(error: &Value, errors: &Errors) -> ChatError {
     read(error, fallback, errors)
 }
 
-/// The status of a failure: a number, or its three digits as text.
+/// Returns the status of a failure: a number, or its three digits as text.
 fn status(value: &Value) -> Option<StatusCode> {
     let number = match value {
         Value::String(text) if text.len() == 3 => text.parse().ok()?,
@@ -139,25 +140,26 @@ fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
     };
     let mut error = errors.make(failure, &shown);
     if failure == Failure::Malformed {
-        // The model has answered, and is paid for it: how much is not told.
+        // The model has answered and must be paid, but the usage is unknown.
         error.usage.output_tokens = 1;
     }
     error
 }
 
-/// Whether it is a canonical code of Google's APIs: then the error is one of Gemini's, and tells a minute's quota from money.
+/// Returns whether a status is a canonical code of Google's APIs. Then the error has Gemini's format, which
+/// distinguishes a minute's quota from money.
 fn is_googles(status: &str) -> bool {
     let is_of_a_code = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
     !status.is_empty() && status.bytes().all(is_of_a_code)
 }
 
-/// Whether LiteLLM looked a key up, which is not its master key, and has no database to find it in. With a 503 the database
-/// is away for a while.
+/// Returns whether LiteLLM looked up a key other than its master key without a database. With status 503 the database
+/// is temporarily unavailable.
 fn is_unknown_key(codes: &[&str], fallback: Failure) -> bool {
     fallback == Failure::BadRequest && codes.contains(&"no_db_connection")
 }
 
-/// What OpenRouter says of a prompt that a moderation stopped, with the status of a key that may not.
+/// Returns whether OpenRouter's moderation stopped a prompt, which has the status of a forbidden key.
 fn was_flagged(error: &Value) -> bool {
     error.pointer("/metadata/flagged_input").is_some()
 }
@@ -207,14 +209,14 @@ fn of_words(words: &str) -> Option<Failure> {
     ]) {
         Some(Failure::Quota)
     } else if says(&["model produced output that does not match the expected"]) {
-        // llama.cpp, as an error of its own: the model wrote what its chat template cannot be read back from.
+        // llama.cpp reports an error of its own when the model's output does not fit its chat template.
         Some(Failure::Malformed)
     } else {
         None
     }
 }
 
-/// When the limit that is used up begins anew: `x-ratelimit-reset-requests` and `-tokens`, as `1s`, `6m0s` or `20ms`.
+/// Returns when the exceeded limit is reset: `x-ratelimit-reset-requests` and `-tokens`, as `1s`, `6m0s` or `20ms`.
 fn after_reset(headers: &HeaderMap) -> Option<Duration> {
     let limits = PREFIXES
         .into_iter()

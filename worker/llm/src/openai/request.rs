@@ -164,7 +164,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// How much it reasons: as configured, but not at all beside tools where it does not take both.
+/// Returns the reasoning effort: as configured, but none beside tools where the model does not accept both.
 fn effort(quirks: &Quirks, configured: Option<String>, has_tools: bool) -> Option<String> {
     match quirks.reasoning {
         Reasoning::Effort if has_tools && !quirks.reasoning_with_tools => Some("none".to_owned()),
@@ -173,8 +173,8 @@ fn effort(quirks: &Quirks, configured: Option<String>, has_tools: bool) -> Optio
     }
 }
 
-/// Whether tools are left out so that the model reasons: it does not beside them, and may call none in this answer. A
-/// conversation of calls keeps them, and so does one that is not asked to reason, for the prefix that they share.
+/// Returns whether tools are left out so that the model reasons: it does not reason beside them, and may call none in
+/// this answer. Tools stay in a conversation with calls, and where no reasoning is configured, for the shared prefix.
 fn reasons_instead(quirks: &Quirks, request: &ChatRequest, sampling: &Sampling) -> bool {
     let is_asked = sampling
         .reasoning_effort
@@ -201,8 +201,8 @@ fn response_format<'a>(fitting: &Fitting, output: &'a OutputSchema) -> ResponseF
     }
 }
 
-/// Whether the tools of a request are not sent: the model takes none, or none may be called in this answer and they would
-/// be at odds with what is asked for.
+/// Returns whether the tools of a request are not sent: the model accepts none, or none may be called and they would
+/// conflict with the other options.
 fn leaves_out(
     quirks: &Quirks,
     request: &ChatRequest,
@@ -214,7 +214,7 @@ fn leaves_out(
     !quirks.tools || !quirks.may_call(request) && (at_odds || reasons)
 }
 
-/// The tools, with that of the answer where it is asked for by one; and which may be called.
+/// Returns the tools, with the tool of the answer where that mode is used, and the tool choice.
 fn tools<'a>(
     quirks: &Quirks,
     fitting: &Fitting,
@@ -309,7 +309,7 @@ fn messages(
     messages
 }
 
-/// Results come first: they must follow the message that calls.
+/// Adds a user message. Results come first, because they must follow the message with the calls.
 fn user(message: &ChatMessage, messages: &mut Vec<Message>) {
     for part in &message.parts {
         if let Part::Result {

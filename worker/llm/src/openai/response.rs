@@ -9,7 +9,7 @@ use crate::answer::{Read, arguments_of, failed};
 use crate::http::Errors;
 use crate::quirks::Quirks;
 
-/// A field that may be left out or null: Azure and gateways write down what they have nothing for.
+/// Deserialises a field that may be missing or null: Azure and gateways write empty fields as null.
 pub(super) fn or_default<'de, D, T>(from: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -38,9 +38,9 @@ pub(super) struct Choice {
 pub(super) struct Message {
     pub(super) content: Option<String>,
     pub(super) refusal: Option<String>,
-    /// DeepSeek, and what serves its models.
+    /// Reasoning at DeepSeek and servers of its models.
     pub(super) reasoning_content: Option<String>,
-    /// Its name at newer vLLM, where versions on the way there say it by both.
+    /// Reasoning at newer vLLM versions; some versions write both fields.
     pub(super) reasoning: Option<String>,
     pub(super) tool_calls: Option<Vec<ToolCall>>,
 }
@@ -69,7 +69,7 @@ pub(super) struct Tokens {
     total_tokens: u64,
     prompt_tokens_details: Option<PromptTokens>,
     completion_tokens_details: Option<CompletionTokens>,
-    /// DeepSeek's name for those from its cache.
+    /// DeepSeek's name for cached tokens.
     prompt_cache_hit_tokens: Option<u64>,
 }
 
@@ -94,7 +94,7 @@ impl Tokens {
                 .or(self.prompt_cache_hit_tokens)
                 .unwrap_or(0),
             cache_write_tokens: prompt.cache_write_tokens.unwrap_or(0),
-            // xAI counts what was reasoned beside what was said, and both in the sum.
+            // xAI counts reasoning separately from the output; the sum holds both.
             output_tokens: self
                 .completion_tokens
                 .max(self.total_tokens.saturating_sub(self.prompt_tokens)),
@@ -138,7 +138,7 @@ pub(super) fn answer(
     };
     let refusal = choice.message.refusal.as_deref();
     if refusal.is_some_and(|text| !text.is_empty()) {
-        // Not in its words: the model chose them, and reports say why there was no answer.
+        // The model's words are not quoted, because the model chose them and reports show the error.
         return Err(failed(
             errors,
             Failure::Refused,
@@ -163,7 +163,7 @@ pub(super) fn answer(
                 usage,
             ));
         }
-        // DeepSeek, in the middle of an answer.
+        // DeepSeek ends an answer so in the middle.
         Some("insufficient_system_resource") => {
             return Err(failed(
                 errors,

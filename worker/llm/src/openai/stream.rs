@@ -1,4 +1,4 @@
-//! Chunks of a streamed completion, put together to the completion that they tell.
+//! Assembles the chunks of a streamed completion.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use super::response::{Choice, Completion, Message, Tokens, ToolCall, or_default}
 use crate::http::{Events, is_broken_off};
 use crate::rate::{json, length};
 
-/// Between two pieces of a stream. Some servers send a first one, and then reason in silence.
+/// Maximum time between two pieces of a stream. Some servers send a first piece and then reason in silence.
 pub(super) const IDLE: Duration = Duration::from_secs(180);
-/// Calls of one answer that are put together; more of them is no answer any more.
+/// Maximum number of calls in one answer.
 const MAX_CALLS: usize = 1000;
 
 #[derive(Deserialize)]
@@ -48,7 +48,7 @@ struct CallDelta {
     call: ToolCall,
 }
 
-/// Reads a stream to its end. One that ends before its last chunk is a broken connection.
+/// Reads a stream to its end. A stream without its last chunk is a broken connection.
 pub(super) async fn read(mut events: Events) -> Result<Completion, ChatError> {
     let mut completion = Completion {
         choices: vec![Choice::default()],
@@ -71,7 +71,7 @@ async fn gather(events: &mut Events, completion: &mut Completion) -> Result<(), 
             .first()
             .is_some_and(|choice| choice.finish_reason.is_some());
         let data = match events.next().await {
-            // All of it is there: what is missing is what it used, or the word that it ends.
+            // The answer is complete. Only the usage or the end mark is missing.
             Err(error) if whole && is_broken_off(&error) => None,
             next => next?,
         };
@@ -98,7 +98,7 @@ async fn gather(events: &mut Events, completion: &mut Completion) -> Result<(), 
 }
 
 impl Delta {
-    /// By how many bytes the answer grows.
+    /// Returns by how many bytes the answer grows.
     fn bytes(&self) -> u64 {
         let of = |text: &Option<String>| text.as_deref().map_or(0, length);
         let calls = self.tool_calls.iter().flatten().map(|delta| {
@@ -110,7 +110,7 @@ impl Delta {
             };
             of(&delta.call.id) + of(&function.name) + arguments
         });
-        // Some say what was reasoned twice.
+        // Some servers send reasoning in both fields.
         let reasoning = of(&self.reasoning_content).max(of(&self.reasoning));
         of(&self.content) + of(&self.refusal) + reasoning + calls.sum::<u64>()
     }
@@ -127,7 +127,7 @@ fn add(completion: &mut Completion, places: &mut Places, chunk: Chunk) {
         return;
     };
     for part in chunk.choices {
-        // SGLang and Ollama say nothing in each chunk but the last: that is no end.
+        // SGLang and Ollama send an empty finish reason in each chunk but the last.
         if is_said(part.finish_reason.as_ref()) {
             choice.finish_reason = part.finish_reason;
         }
@@ -152,16 +152,17 @@ fn add_delta(message: &mut Message, places: &mut Places, delta: Delta) {
     }
 }
 
-/// Where the calls of a stream stand in its answer, by the index that it gives them.
+/// Positions of the calls in the answer, by the index in the stream.
 #[derive(Default)]
 struct Places(BTreeMap<usize, usize>);
 
 impl Places {
-    /// Where a piece belongs: after all others where it begins a call.
+    /// Returns the position of a piece: after all others where it begins a call.
     fn of(&mut self, delta: &CallDelta, known: &[ToolCall]) -> usize {
         let names = is_said(delta.call.function.name.as_ref());
         let Some(index) = delta.index else {
-            // Without an index (Ollama and others) a name begins a call, and all else belongs to the last one.
+            // Without an index (Ollama and others) a name begins a call, and everything else belongs to the last
+            // call.
             return match names {
                 true => known.len(),
                 false => known.len().saturating_sub(1),
@@ -169,7 +170,7 @@ impl Places {
         };
         let place = self.0.entry(index).or_insert(known.len());
         let begun = known.get(*place).and_then(|call| call.id.as_ref());
-        // Some give all calls that they make at once the same index (Ollama, LiteLLM, Dynamo): their ids tell them apart.
+        // Some servers give all parallel calls the same index (Ollama, LiteLLM, Dynamo). Their ids distinguish them.
         let is_another = names
             && is_said(begun)
             && is_said(delta.call.id.as_ref())

@@ -1,8 +1,8 @@
-//! Which server a `[[model]]` asks, where its table does not say.
+//! Finds the server of a `[[model]]` table that does not name one.
 
 use crate::{ModelConfig, Server};
 
-/// Hosts that say which server answers there: the end of a name, from a dot on.
+/// Suffixes of host names that identify a server, beginning with a dot.
 const HOSTS: [(&str, Server); 4] = [
     (".api.openai.com", Server::Openai),
     (".openai.azure.com", Server::Azure),
@@ -10,7 +10,7 @@ const HOSTS: [(&str, Server); 4] = [
     (".services.ai.azure.com", Server::Azure),
 ];
 
-/// Returns the server at this host, or `None` where neither the host nor the configuration tells.
+/// Returns the server at this host, or `None` where neither the host nor the configuration identifies it.
 pub(super) fn at(config: &ModelConfig, host: &str) -> Option<Server> {
     if config.api_version.is_some() {
         return Some(Server::Azure);

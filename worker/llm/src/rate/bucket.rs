@@ -1,7 +1,7 @@
-//! One limit per minute, of which a fifth is kept for urgent requests.
+//! One limit per minute, of which a fifth is reserved for urgent requests.
 //!
-//! Two limiters of `governor` over tokio's clock: everybody passes the whole one, ordinary requests first pass one of
-//! four fifths. So they can never use up what is kept.
+//! Two limiters of `governor` run on tokio's clock. Every request passes the full limiter; ordinary requests first
+//! pass one of four fifths. So they can never use up the reserve.
 
 use std::num::NonZeroU32;
 
@@ -14,18 +14,18 @@ use tokio::time::{Instant, sleep};
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, Monotonic, NoOpMiddleware<Nanos>>;
 
-/// One limit.
+/// One limit per minute.
 pub(super) struct Bucket {
     all: Limiter,
     ordinary: Limiter,
-    /// The most that ordinary requests can take at once.
+    /// Maximum burst of ordinary requests.
     ordinary_burst: NonZeroU32,
     burst: NonZeroU32,
     clock: Monotonic,
 }
 
 impl Bucket {
-    /// So many per minute, and no more than `burst` of them at once.
+    /// Creates a limit per minute with at most `burst` at once.
     pub(super) fn per_minute(limit: u32, burst: u32) -> Self {
         let clock = Monotonic(Instant::now());
         let burst = at_least_one(burst);
@@ -43,16 +43,16 @@ impl Bucket {
         }
     }
 
-    /// The most that can be taken at once.
+    /// Returns the maximum burst.
     pub(super) fn burst(&self) -> u32 {
         self.burst.get()
     }
 
-    /// Waits until so many may be used. What is more than the burst is taken in parts, so that the rate holds.
+    /// Waits until this many may be used. More than a burst is taken in parts, so that the rate holds.
     ///
     /// # Errors
     ///
-    /// How many were taken, where the turn of the next part would come after the deadline.
+    /// Returns the number that was taken, when the next part would come after the deadline.
     pub(super) async fn take(
         &self,
         number: u64,
@@ -93,7 +93,7 @@ impl Bucket {
     }
 }
 
-/// Tokio's clock, which tests can stop.
+/// Tokio's clock, which tests can pause.
 #[derive(Debug, Clone, Copy)]
 struct Monotonic(Instant);
 
@@ -109,7 +109,7 @@ fn at_least_one(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
 }
 
-/// What ordinary requests may use: all but a fifth, at least one of two or more.
+/// Returns the share of ordinary requests: all but a fifth, at least one of two or more.
 fn but_a_fifth(number: u32) -> NonZeroU32 {
     at_least_one(number.saturating_sub((number / 5).max(1)))
 }

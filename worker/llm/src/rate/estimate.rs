@@ -1,11 +1,11 @@
-//! How many tokens a request will use, guessed before it is made; corrected afterwards by what it did use.
+//! Estimates the tokens of a request before it is made. The actual usage corrects the estimate later.
 
 use std::io::{self, Write};
 
 use crate::chat::{Arguments, ChatRequest, Part, Usage};
 use serde::Serialize;
 
-/// Tokens of the request, and of an answer of usual length.
+/// Estimates the tokens of the request and of an answer of usual length.
 pub(crate) fn estimate(request: &ChatRequest) -> Usage {
     Usage {
         input_tokens: tokens_in(bytes(request)),
@@ -14,17 +14,17 @@ pub(crate) fn estimate(request: &ChatRequest) -> Usage {
     }
 }
 
-/// Tokens of an answer.
+/// Estimates the tokens of an answer.
 pub(crate) fn tokens_of(parts: &[Part]) -> u64 {
     tokens_in(parts.iter().map(part).sum())
 }
 
-/// Tokens of so many bytes: English and JSON have three to four bytes per token.
+/// Estimates the tokens of a text of this many bytes. English and JSON have three to four bytes per token.
 pub(crate) fn tokens_in(bytes: u64) -> u64 {
     bytes.saturating_mul(2).div_ceil(7)
 }
 
-/// Tokens of a usual answer: the cap is for the longest, reasoning included.
+/// Estimates the tokens of a usual answer. The limit is for the longest, including reasoning.
 pub(crate) fn output_tokens(cap: u32) -> u64 {
     u64::from(cap) / 4
 }
@@ -57,15 +57,15 @@ fn part(part: &Part) -> u64 {
     }
 }
 
-/// Bytes of a text.
+/// Returns the length of a text in bytes.
 pub(crate) fn length(text: &str) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
 
-/// Bytes of a value as JSON, without writing it down.
+/// Returns the length of a value as JSON without storing the JSON.
 pub(crate) fn json(value: &impl Serialize) -> u64 {
     let mut counter = Counter(0);
-    // Counting cannot fail, and a JSON value can always be written.
+    // Counting cannot fail, and a JSON value always serialises.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
 }

@@ -10,7 +10,7 @@ fn limits(requests_per_minute: Option<u32>, tokens_per_minute: Option<u32>) -> A
     })
 }
 
-/// A model whose answers use so many tokens.
+/// Returns a model whose answers use this many tokens.
 fn using(tokens: u64) -> Arc<Scripted> {
     Scripted::new(move |_, _| {
         let mut answer = answer();
@@ -19,7 +19,7 @@ fn using(tokens: u64) -> Arc<Scripted> {
     })
 }
 
-/// How many requests the model had in each of the first minutes, of `number` requests that all wait from the start.
+/// Returns the number of requests in each of the first minutes, for `number` requests that all wait from the start.
 async fn per_minute(rate: Rate, model: &Scripted, number: usize, minutes: u64) -> Vec<usize> {
     let start = Instant::now();
     let requests: Vec<_> = (0..number).map(|_| request(secs(minutes * 60))).collect();
@@ -41,14 +41,14 @@ async fn per_minute(rate: Rate, model: &Scripted, number: usize, minutes: u64) -
 async fn requests_per_minute_hold_and_a_fifth_is_kept() {
     let model = using(0);
     let rate = Rate::new(model.clone(), limits(Some(60), None), breaker());
-    // 48 of 60 in a minute; at the start 8 at once, which a quiet time had saved up.
+    // 48 of 60 in a minute; at the start 8 at once, the burst.
     let counts = per_minute(rate, &model, 500, 4).await;
     assert_eq!(counts, [55, 48, 48, 48]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn tokens_per_minute_hold_by_what_is_used_not_by_what_was_guessed() {
-    // A request is guessed at 259 tokens.
+    // A request is estimated at 259 tokens.
     for used in [50, 1_000, 7_000] {
         let model = using(used);
         let rate = Rate::new(model.clone(), limits(None, Some(10_000)), breaker());
@@ -67,13 +67,14 @@ async fn a_request_larger_than_a_minutes_tokens_is_not_locked_out() {
     let model = using(1_500);
     let rate = Rate::new(model.clone(), limits(None, Some(100)), breaker());
     assert!(rate.chat(&request(secs(600))).await.is_ok());
-    // Its tokens are owed: the next one waits for them.
+    // The tokens are owed, so the next request waits for them.
     let start = Instant::now();
     assert!(rate.chat(&request(secs(3_600))).await.is_ok());
     assert!(start.elapsed() > secs(900), "{:?}", start.elapsed());
 }
 
-/// Three requests that use five minutes' worth each, and then one a minute: those that have no turn pay what is owed.
+/// Three requests use five minutes' worth each, then one comes per minute. Requests that get no turn pay off the
+/// debt.
 #[tokio::test(start_paused = true)]
 async fn what_is_owed_ends_though_nobody_can_wait_for_all_of_it() {
     let model = Scripted::new(|_, _| {
@@ -120,7 +121,7 @@ async fn who_would_wait_too_long_is_told_at_once() {
     rate.chat(&request(secs(10))).await.unwrap();
     let start = Instant::now();
     let error = rate.chat(&request(secs(10))).await.unwrap_err();
-    // It is no sign that the model is down: others are answered.
+    // This does not mean that the model is down: others are answered.
     assert_eq!(error.failure, Failure::NoTurn);
     assert!(!error.failure.is_outage() && !error.failure.is_transient());
     assert_eq!((error.requests, start.elapsed()), (0, NOW));
@@ -140,7 +141,7 @@ async fn f20_what_the_provider_told_one_holds_for_all() {
         let rate = Rate::new(model, limits(None, None), breaker());
         assert!(rate.chat(&request(secs(60))).await.is_err());
         let start = Instant::now();
-        // Too short to wait for it: told so at once.
+        // Too short for the wait, so the error comes at once.
         let short = rate.chat(&request(secs(5))).await.unwrap_err();
         assert!(short.failure.is_outage(), "{short}");
         assert_eq!(start.elapsed(), NOW);
@@ -151,7 +152,7 @@ async fn f20_what_the_provider_told_one_holds_for_all() {
 
 #[tokio::test(start_paused = true)]
 async fn f20_who_waits_already_waits_for_what_others_are_told_meanwhile() {
-    // The first is told at once, the second, under way since before, after five seconds.
+    // The first gets the error at once; the second, already in progress, after five seconds.
     let model = Scripted::new(move |number, _| {
         let limited = |after| failed(Failure::RateLimited { after: Some(after) });
         match number {

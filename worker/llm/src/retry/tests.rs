@@ -7,7 +7,7 @@ use crate::testing::{NOW, Reply, Scripted, answer, failed, request, secs, usage}
 
 const LIMITED: Failure = Failure::RateLimited { after: None };
 
-/// Fails once, then answers; what came of it, and when the model was asked, counted from the first time.
+/// Fails once, then answers. Returns the result and the times of the requests, relative to the first.
 async fn once(failure: Failure) -> (Result<ChatAnswer, ChatError>, Vec<Duration>) {
     let model = Scripted::new(move |number, _| match number {
         0 => (NOW, Err(failed(failure))),
@@ -24,11 +24,11 @@ async fn once(failure: Failure) -> (Result<ChatAnswer, ChatError>, Vec<Duration>
 
 #[tokio::test(start_paused = true)]
 async fn f20_the_provider_is_never_asked_earlier_than_told_nor_waited_for_beyond_the_deadline() {
-    // (what it told, whether it is asked again)
+    // (the provider's wait, whether there is a retry)
     let table = [
         (Some(secs(0)), true),
         (Some(secs(20)), true),
-        // A date comes here as the seconds until it.
+        // A date arrives here as the seconds until it.
         (Some(Duration::from_millis(41_250)), true),
         (Some(secs(120)), false),
         (Some(secs(86_400)), false),
@@ -95,7 +95,7 @@ async fn what_failed_tries_cost_is_not_lost() {
         .chat(&request(secs(120)))
         .await
         .unwrap_err();
-    // Requests that were turned away are no calls.
+    // Requests that were turned away do not count.
     assert_eq!((error.requests, error.usage), (0, usage(70, 0)));
 }
 
@@ -114,7 +114,7 @@ async fn f22_an_answer_that_is_paid_for_and_cannot_be_read_is_asked_for_once_mor
     }
 }
 
-/// A model with a price that replies to all requests as told.
+/// Returns a model with a price that gives the same reply to all requests.
 fn priced(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Retry {
     let mut model = Scripted::new(move |_, _| reply());
     Arc::get_mut(&mut model).unwrap().set_traits(|traits| {
@@ -134,7 +134,7 @@ async fn f22_an_answer_that_does_not_come_in_time_is_charged_as_one_that_does_as
     assert_eq!(error.usage, usage(9, 250));
     assert!((error.usd - (0.009 + 2.5)).abs() < 1e-9, "{}", error.usd);
 
-    // What the provider told counts, though it says it only when the time is over.
+    // The provider's usage counts, although it comes after the deadline.
     let tells = priced(|| {
         let told = ChatError {
             usage: usage(40, 1),

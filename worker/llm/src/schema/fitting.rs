@@ -1,5 +1,4 @@
-//! The schemas of one model's requests in its provider's dialect. A case asks with the same ones again and again: each is
-//! put into the dialect once and kept.
+//! Cache of schemas in a provider's dialect. A case uses the same schemas again and again, so each is converted once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,18 +9,19 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::{Dialect, is_strict};
 
-/// Most schemas that are kept: the questions', and the tools' of several profiles. Then all are made anew.
+/// Maximum number of cached schemas: those of the questions, and of the tools of several profiles. Beyond it the
+/// cache is cleared.
 const MOST: usize = 512;
 
 /// A schema in the dialect of a provider.
 #[derive(Debug)]
 pub(crate) struct Fitted {
-    /// As a tree, for an SDK that builds its requests itself.
+    /// The tree, for an SDK that builds its requests itself.
     #[cfg(feature = "bedrock")]
     pub(crate) schema: Value,
-    /// The same as every request writes it.
+    /// The JSON text, for requests.
     written: Box<RawValue>,
-    /// Whether the rules of strict schemas hold.
+    /// Whether the schema is strict.
     pub(crate) is_strict: bool,
 }
 
@@ -31,10 +31,10 @@ impl Serialize for Fitted {
     }
 }
 
-/// Fits schemas, and knows those that it has fitted.
+/// Converts schemas and caches the results.
 pub(crate) struct Fitting {
     dialect: Dialect,
-    /// By the place in memory of the schema, which is kept, so that no other one takes that place.
+    /// Results by the schema's address in memory. The schema is kept, so that the address is not reused.
     known: Mutex<HashMap<usize, Known>>,
 }
 
@@ -51,7 +51,7 @@ impl Fitting {
         }
     }
 
-    /// The schema in this dialect.
+    /// Returns the schema in this dialect.
     pub(crate) fn of(&self, schema: &Arc<Value>) -> Arc<Fitted> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
@@ -64,7 +64,7 @@ impl Fitting {
                 _schema: Arc::clone(schema),
                 fitted: Arc::new(Fitted {
                     is_strict: is_strict(&fitted),
-                    // A tree is always JSON.
+                    // A tree always serialises to JSON.
                     written: to_raw_value(&fitted).unwrap_or_default(),
                     #[cfg(feature = "bedrock")]
                     schema: fitted,

@@ -1,4 +1,4 @@
-//! Dialects, strictness, and learning which way works.
+//! Dialects, strictness, and learning of the working mode.
 
 use std::sync::Arc;
 

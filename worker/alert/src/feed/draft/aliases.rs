@@ -1,7 +1,7 @@
-//! Other names that stand beside the name of who acted: spellings of the same name, or somebody else.
+//! Further names beside the name of an actor: spellings of the same name, or another actor.
 //!
-//! An id that no person chose (a number, a UUID, a SID, a unique id of AWS) belongs to whoever is named beside it. All else
-//! is a name, and a name that is no spelling of the known one is another actor: no record of the one covers the other.
+//! A generated id (a number, a UUID, a SID, a unique id of AWS) belongs to the actor named beside it. Any other name
+//! that is not a spelling of the known one is another actor: a record of the one does not cover the other.
 
 use super::Draft;
 use crate::feed::Node;
@@ -9,20 +9,21 @@ use crate::feed::control::told;
 use crate::principal::{account_of, base_name_of};
 use crate::{IndicatorKind, Role};
 
-/// Fields of a user that name it once more.
+/// Fields of a user that may repeat its name.
 const IDS: [&str; 3] = ["uid", "email_addr", "uid_alt"];
 
-/// Prefixes of ids that AWS makes: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids>.
+/// Prefixes of AWS unique ids:
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids>.
 const AWS_IDS: [&str; 8] = [
     "AIDA", "AROA", "AGPA", "AIPA", "ANPA", "ASCA", "AKIA", "ASIA",
 ];
 
-/// Kinds of accounts of OCSF that are those of a person, by `type_id`: LDAP, Windows, IAM user and role, Entra ID, macOS,
+/// OCSF account types, by `type_id`, that belong to a person: LDAP, Windows, IAM user and role, Entra ID, macOS,
 /// Apple, Linux. <https://schema.ocsf.io/1.6.0/objects/account>
 const PERSONAL: [u64; 8] = [1, 2, 3, 4, 6, 7, 8, 9];
 
 impl Draft {
-    /// Adds whoever is named beside these names by the user, its account or the issuer of its session, and returns them.
+    /// Adds other actors that the user, its account or its session issuer names beside these names, and returns them.
     pub(super) fn add_aliases(&mut self, actor: Node<'_>, names: &[String]) -> Vec<String> {
         let mut added = Vec::new();
         if names.is_empty() {
@@ -35,7 +36,7 @@ impl Draft {
             .count()
             .is_some_and(|id| PERSONAL.contains(&id));
         let of_user = IDS.iter().map(|key| user.at(key));
-        // The account of an organisation has a name of its own.
+        // The account of an organisation has its own name.
         let of_account = ["name", "uid"].map(|key| account.at(key));
         let of_account = of_account.into_iter().filter(|node| {
             let text = node.str().unwrap_or_default();
@@ -49,7 +50,7 @@ impl Draft {
         added
     }
 
-    /// Adds another user that acted, unless its name is a spelling of one of these or an id of theirs.
+    /// Adds another user that acted, unless its name is a spelling of one of these names or an id of theirs.
     pub(crate) fn add_other(&mut self, user: Node<'_>, names: &[String]) {
         let given = ["name", "email_addr", "full_name", "uid_alt", "uid"].map(|key| user.at(key));
         let is_object = user.is_object();
@@ -64,7 +65,7 @@ impl Draft {
         }
     }
 
-    /// Adds a name, unless it is a spelling of one of these.
+    /// Adds a name, unless it is a spelling of one of these names.
     fn add_alias(&mut self, node: Node<'_>, names: &[String], others: &[String]) -> Option<String> {
         if node
             .value()
@@ -81,8 +82,8 @@ impl Draft {
         self.add_made_of(IndicatorKind::Principal, Role::Actor, text, node)
     }
 
-    /// Adds an account that acts and is not the alert's, unless somebody of that account is named. An account is written as
-    /// policies write it.
+    /// Adds an acting account that is not the alert's, unless a principal of that account is named. The account is
+    /// written as in policies.
     ///
     /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html#principal-accounts>
     pub(crate) fn add_account(&mut self, account: Node<'_>) {
@@ -106,8 +107,8 @@ impl Draft {
     }
 }
 
-/// Tells whether a text is an id that nobody chose: it says nothing of who has it. Of ids with parts one such part suffices, unless
-/// the part before it is an account: `444455556666:alice` is a name.
+/// Returns whether a text is a generated id, which does not name its owner. For an id with several parts one
+/// generated part suffices, unless an account precedes it: `444455556666:alice` is a name.
 fn is_opaque(text: &str) -> bool {
     if text.starts_with("arn:") {
         return false;
@@ -132,7 +133,7 @@ fn is_made(text: &str) -> bool {
         let is_part = |byte: u8| byte.is_ascii_digit() || byte == b'-';
         rest.bytes().all(is_part)
     });
-    // Ids of Okta: <https://developer.okta.com/docs/api/openapi/okta-management/management/tag/User/>.
+    // Okta ids: <https://developer.okta.com/docs/api/openapi/okta-management/management/tag/User/>.
     let is_okta = text.len() == 20
         && text.starts_with("00u")
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -146,8 +147,8 @@ fn is_made_by_aws(text: &str) -> bool {
         && text.bytes().all(is_upper)
 }
 
-/// Whether an issuer of sessions is a service or a provider of identities: a URL, a host, a provider of IAM. A role that
-/// issued a session is read by itself.
+/// Returns whether a session issuer is a service or an identity provider: a URL, a host, an IAM provider. A role that
+/// issued a session is read separately.
 fn is_issuer(text: &str) -> bool {
     let parts = [":role/", ":saml-provider/", ":oidc-provider/"];
     let is_host = !text.contains('@')
@@ -155,7 +156,7 @@ fn is_issuer(text: &str) -> bool {
     is_host || text.contains("://") || parts.iter().any(|part| text.contains(part))
 }
 
-/// Whether both texts name the same: in any case, with or without the account, the domain, and what joins words.
+/// Returns whether both texts are the same name, ignoring case, account, domain and word separators.
 fn is_same_name(one: &str, other: &str, ours: Option<&str>) -> bool {
     let (one, other) = (Spelled::of(one), Spelled::of(other));
     let is_same_domain = match (one.domain, other.domain) {
@@ -168,10 +169,10 @@ fn is_same_name(one: &str, other: &str, ours: Option<&str>) -> bool {
     is_same_domain && same_account && !one.letters.is_empty() && one.letters == other.letters
 }
 
-/// A name, taken apart.
+/// The parts of a name.
 struct Spelled<'a> {
     account: Option<&'a str>,
-    /// The domain of an address of mail.
+    /// The domain of a mail address.
     domain: Option<&'a str>,
     letters: String,
 }
@@ -190,7 +191,7 @@ impl<'a> Spelled<'a> {
             Some((local, domain)) if !local.is_empty() => (local, Some(domain)),
             _ => (name, None),
         };
-        // The domain of Windows stands before the name.
+        // A Windows domain precedes the name.
         let name = name.rsplit_once('\\').map_or(name, |(_, name)| name);
         let letters = name.chars().filter(|one| one.is_alphanumeric());
         Self {

@@ -1,4 +1,4 @@
-//! Who acted: credentials, the users and roles of actors, and what one record ties together.
+//! Adds actors: credentials, users and roles, and the values that one record holds together.
 
 use serde_json::Value;
 
@@ -8,15 +8,15 @@ use crate::feed::Node;
 use crate::principal::{ELSEWHERE, account_of, in_account, person_behind, role_in, session_in};
 use crate::{IndicatorKind, PrincipalKind, Provider, Role};
 
-/// Most callers: who is not among them is tied to nobody.
+/// Maximum number of callers. Further callers are not tied to their values.
 const MAX_CALLERS: usize = 256;
 
-/// What names a user beside the name and the id, best first.
+/// Fields that name a user beside the name and the id, best first.
 const NAMES: [&str; 3] = ["email_addr", "full_name", "uid_alt"];
 
 impl Draft {
-    /// Adds whose credentials were used, with the unique id and the word of AWS for what they are, and returns the names.
-    /// Somebody of another account is named with the account: who is called so in ours has done nothing.
+    /// Adds the owner of the credentials, with the unique id and AWS's type word, and returns the names. A principal
+    /// of another account is named with its account, so that it is not confused with one of ours.
     pub(crate) fn add_caller(
         &mut self,
         account: Option<&str>,
@@ -41,13 +41,13 @@ impl Draft {
         added.into_iter().chain(person).collect()
     }
 
-    /// Adds somebody whom IAM does not know: the person behind a role, a user of a cluster.
+    /// Adds an actor that IAM does not know: the person behind a role, a user of a cluster.
     pub(crate) fn add_person(&mut self, name: &str) -> Option<String> {
         self.tell_kind(name, None, Some(ELSEWHERE));
         self.add_text(IndicatorKind::Principal, Role::Actor, name)
     }
 
-    /// Adds the callers of a record that says who acted.
+    /// Adds the callers of a record about an actor.
     pub(crate) fn add_call(&mut self, record: &CallRecord) {
         for caller in record.callers() {
             if self.callers.len() >= MAX_CALLERS {
@@ -57,13 +57,13 @@ impl Draft {
         }
     }
 
-    /// Adds credentials that stand beside the call that was made with them.
+    /// Adds credentials that are named beside the call that used them.
     pub(crate) fn add_credentials(&mut self, record: CallRecord) {
         self.add_call(&record);
         self.credentials.push(record);
     }
 
-    /// Adds the addresses of a call that the finding made of the only credentials that it names.
+    /// Adds the addresses of a call to the only credentials that the finding names.
     pub(crate) fn called_from(&mut self, addresses: Vec<String>) {
         if let [credentials] = self.credentials.as_slice() {
             let record = CallRecord {
@@ -74,12 +74,13 @@ impl Draft {
         }
     }
 
-    /// Adds the user of an actor, as OCSF and GuardDuty's attack sequences after it have it, and the role that issued the
-    /// session.
+    /// Adds the user of an actor and the role that issued the session, as OCSF and GuardDuty's attack sequences write
+    /// them.
     ///
-    /// The ARN of who issued the session says whose identity it is; else the account of the user, which is where it was
-    /// active and need not own it: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Account.html>. Nothing says
-    /// of somebody who was active elsewhere that they are ours.
+    /// The ARN of the session issuer gives the account of the identity. Without it the account of the user counts,
+    /// which is where the user was active and need not own it:
+    /// <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Account.html>. A user who was active elsewhere
+    /// is not assumed to be ours.
     pub(crate) fn add_actor(&mut self, actor: Node<'_>) -> Vec<String> {
         let user = actor.at("user");
         let (name, id, word) = (user.at("name"), user.at("uid"), user.at("type"));
@@ -90,7 +91,7 @@ impl Draft {
             .or_else(|| account_of(id.str()?).filter(|account| !account.is_empty()))
             .or(active.str());
         let role = issuer.and_then(role_in);
-        // Whoever assumes a role chooses the name of the session: it names nobody.
+        // The caller of AssumeRole chooses the session name, so it identifies nobody.
         let session = session_in(id.str()).or_else(|| actor.path("session/uid").str());
         let mut names = match name.str() {
             Some(text) if Some(text) == session && role.is_some_and(|role| role != text) => {
@@ -114,7 +115,7 @@ impl Draft {
         names
     }
 
-    /// Adds a user without a name, or in the place of an object. Beside a role the id tells no more than that.
+    /// Adds a user without a name, or one that is not an object. Beside a role, the id adds no information.
     fn add_unnamed(&mut self, user: Node<'_>, has_role: bool) -> Vec<String> {
         if !user.is_object() {
             return self.add(IndicatorKind::Principal, Role::Actor, user);
@@ -130,7 +131,7 @@ impl Draft {
         self.add_first(IndicatorKind::Principal, Role::Actor, names)
     }
 
-    /// An account of AWS, where it is not the alert's.
+    /// Returns an AWS account that is not the alert's.
     pub(crate) fn other_account<'a>(&self, account: &'a str) -> Option<&'a str> {
         let is_id = |text: &str| text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit());
         let is_aws = match self.provider {

@@ -1,20 +1,20 @@
-//! What a command line carries in base64: `powershell -EncodedCommand`, `FromBase64String`, `base64 -d`.
+//! Decodes base64 in a command line: `powershell -EncodedCommand`, `FromBase64String`, `base64 -d`.
 //!
-//! A token counts when its bytes are text, in UTF-16 as PowerShell wants it or in UTF-8. It is decoded once: what the
-//! text carries in turn stays as it is.
+//! A token counts when its bytes are text, in UTF-16 as PowerShell requires or in UTF-8. Decoding is done once;
+//! base64 within the decoded text is left alone.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// Bytes of a command line that are looked through.
+/// Maximum number of bytes of a command line that are searched.
 const MAX_COMMAND_BYTES: usize = 1 << 16;
-/// Tokens of a command line that are tried.
+/// Maximum number of tokens of a command line that are tried.
 const MAX_TOKENS: usize = 8;
-/// Shortest token, in characters: shorter ones are words.
+/// Minimum length of a token, in characters. Shorter tokens are words.
 const SHORTEST: usize = 16;
 
-/// Standard base64, with padding or without it, also where the end was cut.
+/// Standard base64, with or without padding, and possibly truncated.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -22,7 +22,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Returns the text that the command line carries, if it carries any.
+/// Returns the decoded text of the command line, if there is any.
 pub(super) fn text_in(command: &str) -> Option<String> {
     let head = command.get(..command.floor_char_boundary(MAX_COMMAND_BYTES))?;
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/');
@@ -36,7 +36,7 @@ pub(super) fn text_in(command: &str) -> Option<String> {
 }
 
 fn decode(token: &str) -> Option<String> {
-    // A single character beyond a group of four is no byte.
+    // A single character after a group of four is not a byte.
     let whole = token.len() - usize::from(token.len() % 4 == 1);
     let bytes = BASE64.decode(token.get(..whole)?).ok()?;
     let text = utf16(&bytes).or_else(|| String::from_utf8(bytes).ok())?;
@@ -44,7 +44,7 @@ fn decode(token: &str) -> Option<String> {
     (text.chars().all(is_text) && text.chars().any(char::is_alphabetic)).then_some(text)
 }
 
-/// Text in UTF-16, little endian, of which most is ASCII.
+/// Decodes little-endian UTF-16 that is mostly ASCII.
 fn utf16(bytes: &[u8]) -> Option<String> {
     let (units, _) = bytes.as_chunks::<2>();
     let ascii = units.iter().filter(|[_, high]| *high == 0).count();

@@ -1,6 +1,6 @@
-//! From a draft to an alert: typed values bounded first, then text cleaned, then the content hashed.
+//! Turns a draft into an alert: bounds typed values, then cleans text, then hashes the content.
 //!
-//! The order matters: typed values and ids are exempt from redaction, so they are known before text is cleaned.
+//! The order matters. Typed values and ids are exempt from redaction, so they must be known before text is cleaned.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,9 +16,9 @@ use crate::{
     Resource, Role, Technique,
 };
 
-/// Most indicators of an alert; main roles come first.
+/// Maximum number of indicators of an alert. Main roles come first.
 const MAX_INDICATORS: usize = 256;
-/// Most flags of decoding that are kept.
+/// Maximum number of decoding flags that are kept.
 const MAX_DECODING_FLAGS: usize = 64;
 const MAX_TAGS: usize = 64;
 const MAX_TECHNIQUES: usize = 64;
@@ -28,11 +28,11 @@ const MAX_ID_BYTES: usize = 1024;
 const MAX_DETAIL_BYTES: usize = 1024;
 
 impl Draft {
-    /// Cleans and bounds everything and makes the alert; `decoding` is what was noticed while decoding `raw`.
+    /// Cleans and bounds all values and makes the alert; `decoding` holds the flags of decoding `raw`.
     pub(crate) fn finish(mut self, mut raw: Value, decoding: Vec<Flag>) -> Alert {
         self.add_from_text(&format!("{}\n{}", self.title, self.description));
         self.drop_doubles();
-        // Decoding drops what is too deep, and all but the last of equal keys: that may say who acted.
+        // Decoding drops subtrees that are too deep and all but the last of equal keys. Those may name an actor.
         let is_loss =
             |flag: &Flag| matches!(flag, Flag::Truncated { .. } | Flag::DuplicateKey { .. });
         self.unseen |= decoding.iter().any(is_loss);
@@ -66,8 +66,8 @@ impl Draft {
             clean: &clean,
             flags: &mut flags,
         });
-        // What was cleaned in a field was cleaned in the raw finding too, whose flags have its place; unless that was
-        // pruned before it came to the field: what talks to the analyst is told all the same.
+        // A field's text is cleaned in the raw finding too, where its flag has a path. If the raw field was pruned
+        // first, an instructions flag is still added.
         let is_told = in_raw.iter().any(is_instructions);
         flags.retain(|flag| match flag {
             Flag::Truncated { .. } | Flag::Replaced { .. } | Flag::DuplicateKey { .. } => true,
@@ -88,7 +88,7 @@ impl Draft {
         alert
     }
 
-    /// The alert's own fields; indicators, raw JSON, flags and content are added after.
+    /// Cleans the alert's own fields. Indicators, raw JSON, flags and content are added later.
     fn clean(self, cleaner: &mut Cleaner<'_>) -> Alert {
         let kind = cleaner.line(&self.kind, MAX_FIELD_BYTES);
         let title = cleaner.line(&self.title, MAX_TITLE_BYTES);
@@ -150,7 +150,7 @@ impl Draft {
         }
     }
 
-    /// A value that plays a part is not also merely related.
+    /// Removes related values that also have a main role.
     fn drop_doubles(&mut self) {
         let main: HashSet<(IndicatorKind, String)> = self
             .indicators
@@ -163,7 +163,7 @@ impl Draft {
         });
     }
 
-    /// The indicators, main roles first while there is room, then sorted.
+    /// Returns the sorted indicators, bounded with main roles first.
     fn bounded_indicators(&mut self, flags: &mut BTreeSet<Flag>) -> Vec<Indicator> {
         let all = std::mem::take(&mut self.indicators);
         if all.len() > MAX_INDICATORS || self.overflow {
@@ -182,7 +182,7 @@ impl Draft {
         indicators
     }
 
-    /// What is known of those principals, by whole values that stand among the indicators: those were checked for secrets.
+    /// Returns the kinds of principals that are whole values among the indicators, which were checked for secrets.
     fn principals_among(&mut self, indicators: &[Indicator]) -> Vec<Principal> {
         let names = |value: &str| {
             let mut all = indicators.iter();
@@ -197,7 +197,8 @@ impl Draft {
             .collect()
     }
 
-    /// The callers, by values that stand among the indicators as actors. What a whole record tells is not told again in part.
+    /// Returns the callers whose values are actors among the indicators, without callers that are part of another
+    /// one.
     fn callers_among(&mut self, indicators: &[Indicator]) -> Vec<Caller> {
         let actors: HashSet<(IndicatorKind, &str)> = indicators
             .iter()
@@ -230,7 +231,7 @@ fn is_instructions(flag: &Flag) -> bool {
 
 struct Cleaner<'a> {
     keep: &'a dyn Fn(&str) -> bool,
-    /// Texts of the raw finding in which there is nothing to clean: most fields are one of them.
+    /// Texts of the raw finding that need no cleaning. Most fields are among them.
     clean: &'a CleanTexts,
     flags: &'a mut BTreeSet<Flag>,
 }
@@ -261,7 +262,7 @@ impl Cleaner<'_> {
         clean
     }
 
-    /// JSON pointers, whose keys whoever wrote the finding may have chosen.
+    /// Cleans JSON pointers, because their keys may come from an attacker.
     fn pointers(&mut self, pointers: BTreeSet<String>) -> Vec<String> {
         let mut clean = |pointer: &String| {
             let mut path = String::new();
@@ -275,7 +276,7 @@ impl Cleaner<'_> {
         clean.into_iter().collect()
     }
 
-    /// Details in the order of their kinds while there is room.
+    /// Returns the details in the order of their kinds, up to the limit.
     fn details(&mut self, details: BTreeSet<Detail>) -> Vec<Detail> {
         if details.len() > MAX_DETAILS {
             self.flags.insert(Flag::Truncated {
@@ -333,7 +334,8 @@ impl Cleaner<'_> {
     }
 }
 
-/// An id as it is compared and shown: whole if it is short and visible, else its digest, so that no two become one.
+/// Returns an id for comparing and showing: unchanged if it is short and visible, else its digest, so that two ids
+/// never become one.
 fn identity(id: &str) -> String {
     let clean = crate::text::strip_hidden(id).0;
     if clean == id && id.len() <= MAX_FIELD_BYTES && !id.contains(['\n', '\t']) {
@@ -342,7 +344,7 @@ fn identity(id: &str) -> String {
     format!("sha256:{}", sha256(id))
 }
 
-/// The hash of what all wrappings of a finding share: no counters, no times, no text for people.
+/// Returns the hash of the fields that all wrappings of a finding share, without counters, times and text for people.
 fn content(alert: &Alert) -> Content {
     let indicators: Vec<_> = alert
         .indicators
@@ -370,7 +372,7 @@ fn content(alert: &Alert) -> Content {
         indicators,
         resources,
     );
-    // Texts and flags can always be written as JSON.
+    // Texts and flags always serialise to JSON.
     let written = serde_json::to_vec(&fields).unwrap_or_default();
     Content(sha256(written))
 }

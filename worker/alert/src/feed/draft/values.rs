@@ -1,7 +1,7 @@
-//! Reading a field that says who acted, or who the far end is: generously, and never as nothing.
+//! Reads fields that name an actor or a far end leniently, without losing any.
 //!
-//! Products write an object or a list where others write text, a port behind an address, a name in the place of an
-//! address. What is no value even so is kept as unread: somebody is there, and nobody knows who.
+//! Products write an object or a list where others write text, a port behind an address, or a name instead of an
+//! address. A field without a readable value is kept as unread: it means an unknown actor, not that there is none.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use crate::feed::Node;
 use crate::feed::control::told;
 use crate::{IndicatorKind, Role};
 
-/// How deep lists and objects are opened.
+/// Maximum depth of nested lists and objects.
 const MAX_DEPTH: usize = 4;
 
-/// Most pointers of unread fields that are kept.
+/// Maximum number of pointers of unread fields.
 const MAX_UNREAD: usize = 64;
 
 /// Members of an object that hold its value, best first.
@@ -52,10 +52,10 @@ const fn members_of(kind: IndicatorKind) -> &'static [&'static str] {
     }
 }
 
-/// What platforms write in the place of an address where their own services called.
+/// Words that platforms write instead of an address when their own services called.
 const PLATFORM: [&str; 4] = ["AWS Internal", "gce-internal-ip", "private", "internal"];
 
-/// Where an unread field stands: told apart by its place in memory, until its pointer is looked up in the finding.
+/// An unread field, identified by its address in memory until its pointer is looked up in the finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unread(usize);
 
@@ -66,8 +66,8 @@ impl Unread {
 }
 
 impl Draft {
-    /// Adds the values of a field that says who acted or who the far end is, and keeps the field as unread where it has
-    /// none. Placeholders are nothing.
+    /// Adds the values of a field that names an actor or a far end, and records the field as unread where it has
+    /// none. Placeholders are ignored.
     pub(super) fn add_actor_values(
         &mut self,
         kind: IndicatorKind,
@@ -88,7 +88,7 @@ impl Draft {
             }
             Value::Object(members) if members.is_empty() => return Vec::new(),
             Value::Object(_) if depth < MAX_DEPTH => {
-                // The first member that has a value is that of the object; what others hold is not missed.
+                // The first member with a value counts for the object, so unread members beside it are dropped.
                 let known = self.unread.len();
                 let mut members = members_of(kind).iter().map(|key| node.at(key));
                 let found = members.find_map(|member| {
@@ -112,8 +112,8 @@ impl Draft {
         found
     }
 
-    /// Adds the values of the first of these fields that has one: they name the same. Where none has one, those that are
-    /// filled in are unread.
+    /// Adds the values of the first of these fields that has any, because all name the same. Where none has a value,
+    /// the filled fields are recorded as unread.
     pub(crate) fn add_first<'a>(
         &mut self,
         kind: IndicatorKind,
@@ -131,7 +131,8 @@ impl Draft {
         Vec::new()
     }
 
-    /// Adds a value that was made of a field; a field of who acted or of the far end that gave none is unread.
+    /// Adds a value that was derived from a field. A field of an actor or far end that gave none is recorded as
+    /// unread.
     pub(crate) fn add_made_of(
         &mut self,
         kind: IndicatorKind,
@@ -146,7 +147,7 @@ impl Draft {
         added
     }
 
-    /// Adds the values of a text: one, or the addresses of a list, all of which must be values.
+    /// Adds the values of a text: one value, or a list of addresses that must all be valid.
     fn add_written(&mut self, kind: IndicatorKind, role: Role, text: &str) -> Vec<String> {
         let text = text.trim();
         if let Some(value) = self.add_text(kind, role, text) {
@@ -167,7 +168,7 @@ impl Draft {
                 let all: Option<Vec<Option<String>>> = found.collect();
                 all.into_iter().flatten().flatten().collect()
             }
-            // A machine of one's own network has a name of one label.
+            // A machine of a private network may have a name of one label.
             IndicatorKind::Domain if is_label(text) => {
                 let machine = self.add_text(IndicatorKind::Instance, role, text);
                 machine.into_iter().collect()
@@ -180,7 +181,8 @@ impl Draft {
         }
     }
 
-    /// Returns the objects of a field that holds records of who acted, one or a list; what is none is unread.
+    /// Returns the objects of a field that holds one record or a list of records about actors. Other content is
+    /// recorded as unread.
     pub(crate) fn records<'a>(&mut self, node: Node<'a>) -> Vec<Node<'a>> {
         let (records, others): (Vec<_>, Vec<_>) = node.items().partition(|one| one.is_object());
         let is_told = |one: &Node<'_>| one.exists() && one.value() != Some(&Value::from(""));
@@ -190,7 +192,7 @@ impl Draft {
         records
     }
 
-    /// Returns the text of a field that says who acted; what else stands there is unread.
+    /// Returns the text of a field that names an actor. Other content is recorded as unread.
     pub(crate) fn text_of<'a>(&mut self, node: Node<'a>) -> Option<&'a str> {
         let text = node.str();
         let is_blank = node.value().and_then(Value::as_str).is_some();
@@ -200,7 +202,7 @@ impl Draft {
         text
     }
 
-    /// Keeps a field that says who acted and holds no value.
+    /// Records a field that names an actor and holds no value.
     pub(crate) fn unread(&mut self, node: Node<'_>) {
         if let Some(value) = node.value()
             && self.unread.len() < MAX_UNREAD
@@ -209,7 +211,8 @@ impl Draft {
         }
     }
 
-    /// Looks up where the unread fields stand in what was read. Of a copy this is done before the copy goes.
+    /// Looks up the pointers of unread fields in `root`. For a temporary copy this must happen before the copy is
+    /// dropped.
     pub(crate) fn locate_unread(&mut self, root: &Value) {
         if !self.unread.is_empty() {
             self.locate(root, &mut String::new());
@@ -242,7 +245,8 @@ impl Draft {
         }
     }
 
-    /// Looks up the unread fields in the finding; what stands in no document that was looked through is somewhere in it.
+    /// Looks up the remaining unread fields in the finding. A field that no document contains is recorded for the
+    /// whole finding.
     pub(super) fn settle_unread(&mut self, finding: &Value) {
         self.locate_unread(finding);
         if !std::mem::take(&mut self.unread).is_empty() {
@@ -251,7 +255,8 @@ impl Draft {
     }
 }
 
-/// Tells whether a text names nobody: a placeholder, or where an address is asked for the platform itself or no address.
+/// Returns whether a text names nobody: a placeholder, or, for an address, the platform itself or an unspecified
+/// address.
 pub(super) fn is_nobody(kind: IndicatorKind, text: &str) -> bool {
     let is_platform = || {
         let mut words = PLATFORM.iter();

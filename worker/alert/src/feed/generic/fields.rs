@@ -1,9 +1,9 @@
-//! The fields that a `[[feed]]` can name, and the words of its flags.
+//! The fields that a `[[feed]]` can set, and the words for its flags.
 
 use crate::Outcome;
 use crate::feed::Node;
 
-/// The fields that a generic feed can name, with what each is.
+/// The fields that a generic feed can set, each with a description.
 pub const FIELDS: &[(&str, &str)] = &[
     ("id", "the finding's id at its product; needed"),
     ("type", "the finding type; needed"),
@@ -82,7 +82,7 @@ pub const FIELDS: &[(&str, &str)] = &[
 /// Words that set any flag.
 const SET: [&str; 3] = ["true", "yes", "1"];
 
-/// Words that set one flag, in small letters. What is none of them sets nothing: `firing`, `open`, `new`, `false`.
+/// Words that set one flag, in lower case. Other words set nothing: `firing`, `open`, `new`, `false`.
 const FLAGS: &[(&str, &[&str])] = &[
     ("archived", &["archived"]),
     (
@@ -113,7 +113,7 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("sample", &["sample", "simulated", "simulation"]),
 ];
 
-/// Words for outcomes beside those of [`Outcome`].
+/// Words for outcomes in addition to the names of [`Outcome`].
 const OUTCOMES: &[(&str, Outcome)] = &[
     ("success", Outcome::Succeeded),
     ("deny", Outcome::Denied),
@@ -131,7 +131,7 @@ pub(super) fn outcome(word: &str) -> Option<Outcome> {
     Outcome::parse(word).or_else(|| other().map(|(_, outcome)| *outcome))
 }
 
-/// Whether what stands there sets this flag.
+/// Returns whether the value sets this flag.
 pub(super) fn is_set(flag: &str, node: Node<'_>) -> bool {
     let Some(word) = node.text() else {
         return false;
@@ -149,7 +149,7 @@ mod tests {
     use crate::DetailKind;
     use crate::severity::scales::SCALES;
 
-    /// The rows of the table below a heading of the page.
+    /// Returns the rows of the table below a heading of the page.
     fn table(heading: &str) -> Vec<&'static str> {
         let page = include_str!("../../../../../docs/sources.md");
         let (_, rest) = page.split_once(&format!("\n{heading}\n")).unwrap();

@@ -1,4 +1,4 @@
-//! How the severities of a `[[feed]]` are read: its own words first, then the scale that it names or its product's.
+//! Reads the severities of a `[[feed]]`: its own words first, then the scale that it names or its product's.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use crate::severity::scales::{self, Scale};
 pub struct SeverityRule {
     /// JSON pointer to the severity, where `fields` has none.
     pub pointer: Option<String>,
-    /// The scale of its words and numbers; its product's if not given.
+    /// The scale of words and numbers; by default the product's.
     pub scale: Option<&'static Scale>,
-    /// Words or numbers as they are sent, with what they mean; their case does not count.
+    /// Severities by the words or numbers that are sent, ignoring case.
     pub map: BTreeMap<String, Severity>,
 }
 
 impl SeverityRule {
-    /// Returns the scale: the one that is named, else that of the first of these products which is known.
+    /// Returns the named scale, else that of the first known product.
     pub(super) fn scale_of(&self, products: &[&str]) -> Option<&'static Scale> {
         let known = || products.iter().find_map(|name| Scale::for_product(name));
         self.scale.or_else(known)
     }
 
-    /// Returns the severity, and whether what was sent is not known: a word counts as medium then, and a number is read
-    /// on the default scale where there is no other.
+    /// Returns the severity, and whether the value is unknown. An unknown word counts as medium, and a number without
+    /// a scale is read on the default one.
     pub(super) fn read(&self, sent: &str, scale: Option<&Scale>) -> (Severity, bool) {
         let sent = sent.trim();
         if sent.is_empty() {
@@ -49,7 +49,7 @@ impl SeverityRule {
         (assumed.unwrap_or(Severity::Medium), true)
     }
 
-    /// What is wrong with it, where `fields` has a pointer to the severity or has none.
+    /// Returns the fault of the rule, if any; `is_field` says whether `fields` has a pointer to the severity.
     pub(super) fn fault(&self, is_field: bool) -> Option<String> {
         let has_rule = self.scale.is_some() || !self.map.is_empty();
         match (is_field, self.pointer.is_some()) {
@@ -100,7 +100,7 @@ mod tests {
         ] {
             assert_eq!(rule.read(sent, None), (severity, true), "{sent}");
         }
-        // A scale that is known is not left for the default one.
+        // A known scale has precedence over the default one.
         assert_eq!(
             rule.read("85", Scale::parse("0-10")),
             (Severity::Medium, true)

@@ -1,7 +1,7 @@
-//! `service.action`: what was done, by whom, with which far end, and how it ended.
+//! `service.action`: the action, its actor, far end and outcome.
 //!
-//! Whoever called or scanned is an actor; whatever the resource reached out to is a remote.
-//! Field names: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Action.html>.
+//! A caller or scanner is an actor. The far end of a connection that the resource opened is a remote. Field names:
+//! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Action.html>.
 
 use super::network::{
     add_other_account, addresses, canonical, read_connection, read_far_end, read_local_end,
@@ -10,10 +10,10 @@ use super::{add_details, affected, login};
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, Direction, IndicatorKind, Outcome, Role};
 
-/// Reads one kind of action; gives what it was done to, in a word or two.
+/// A reader of one kind of action. It returns a short name of the action's object.
 type Reader = fn(&mut Draft, Node<'_>) -> Option<String>;
 
-/// The key of each kind of action, its word, and what reads it.
+/// The key of each kind of action, its name, and its reader.
 const READERS: [(&str, &str, Reader); 9] = [
     ("awsApiCallAction", "AWS_API_CALL", api_call),
     ("networkConnectionAction", "NETWORK_CONNECTION", connection),
@@ -63,15 +63,15 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     }
 }
 
-/// Who opened the connection: as the connection tells, else by the part of the resource.
+/// Returns the direction of the connection: its own, else by the role of the resource.
 fn direction(service: Node<'_>) -> Option<Direction> {
     let connection = service.path("action/networkConnectionAction/connectionDirection");
     let told = connection.str().and_then(Direction::parse);
     told.or_else(|| Direction::of_resource(service.at("resourceRole").str()?))
 }
 
-/// The account of who called, where it is not the alert's. Of credentials that left their machine GuardDuty tells there
-/// whose the address is, and so it does of whoever came from an address alone: the credentials are ours.
+/// Returns the account of the caller, where it is not the alert's. For credentials used outside their machine, and
+/// for callers with an address alone, GuardDuty writes the owner of the address there; those credentials are ours.
 ///
 /// <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_RemoteAccountDetails.html>
 pub(in crate::feed) fn caller_account(draft: &Draft, service: Node<'_>) -> Option<String> {
@@ -88,7 +88,7 @@ fn api_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
     let caller = read_far_end(draft, Role::Actor, call.at("remoteIpDetails"));
     draft.called_from(addresses(call.at("remoteIpDetails")));
     let caller = caller.as_deref();
-    // Beside an address the name of the host says nothing of who called.
+    // Beside an address, a host name does not identify the caller.
     let has_address = call.at("remoteIpDetails").is_object() && caller.is_some();
     let role = if has_address {
         Role::Related
@@ -106,7 +106,7 @@ fn api_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
     call.at("api").text()
 }
 
-/// How an API call ended. GuardDuty writes an error code of those that failed, and none of the others.
+/// Returns the outcome of an API call. GuardDuty writes an error code only for failed calls.
 pub(in crate::feed) fn call_outcome(api: Node<'_>, error: Node<'_>) -> Option<Outcome> {
     match error.str() {
         Some(code) => Outcome::from_error_code(code),
@@ -114,7 +114,7 @@ pub(in crate::feed) fn call_outcome(api: Node<'_>, error: Node<'_>) -> Option<Ou
     }
 }
 
-/// Adds an operation with its service, and the error that it ended with.
+/// Adds an operation with its service and its error.
 pub(in crate::feed) fn add_operation(
     draft: &mut Draft,
     operation: Node<'_>,
@@ -131,8 +131,8 @@ pub(in crate::feed) fn add_operation(
     Some(whole)
 }
 
-/// Whose account called, whether that belongs to ours, and the service of AWS that it is of. An account that is not the
-/// alert's is an actor, also one of the same organisation.
+/// Reads the caller's account, whether it belongs to the organisation, and the AWS service of the caller. An account
+/// that is not the alert's is an actor, even within the same organisation.
 pub(in crate::feed) fn remote_account(draft: &mut Draft, account: Node<'_>, caller: Option<&str>) {
     add_other_account(draft, account.at("accountId"), caller);
     draft.add_account(account.at("accountId"));
@@ -182,7 +182,7 @@ fn dns_request(draft: &mut Draft, request: Node<'_>) -> Option<String> {
     None
 }
 
-/// Whether EC2 let nothing through.
+/// Reads whether EC2 blocked the connection.
 fn blocked(draft: &mut Draft, action: Node<'_>) {
     if action.at("blocked").is_true() {
         draft.outcome = Some(Outcome::Blocked);
@@ -192,7 +192,8 @@ fn blocked(draft: &mut Draft, action: Node<'_>) {
 fn kubernetes_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
     let caller = read_far_end(draft, Role::Actor, call.at("remoteIpDetails"));
     let sources = || call.at("sourceIps").items();
-    // All but the last are what whoever called wrote: <https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/>.
+    // All addresses but the last are written by the client:
+    // <https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/>.
     if !draft.names_any(IndicatorKind::Ip, Role::Actor)
         && let Some(last) = sources().last()
     {
@@ -214,7 +215,7 @@ fn kubernetes_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
     kubernetes_words(call)
 }
 
-/// How a request ended, by the code of its answer.
+/// Returns the outcome of a request by its HTTP status.
 pub(in crate::feed) fn http_outcome(status: u64) -> Option<Outcome> {
     match status {
         200..=399 => Some(Outcome::Succeeded),
@@ -224,7 +225,7 @@ pub(in crate::feed) fn http_outcome(status: u64) -> Option<Outcome> {
     }
 }
 
-/// `verb resource`, and whether whoever asked has that permission.
+/// Adds `verb resource`, and whether the caller has that permission.
 fn kubernetes_permission(draft: &mut Draft, check: Node<'_>) -> Option<String> {
     let words = kubernetes_words(check);
     if let Some(permission) = &words {
@@ -238,7 +239,7 @@ fn kubernetes_permission(draft: &mut Draft, check: Node<'_>) -> Option<String> {
     words
 }
 
-/// A role, or a binding with the role that it gives.
+/// Reads a role, or a binding with the role that it grants.
 fn kubernetes_binding(draft: &mut Draft, binding: Node<'_>) -> Option<String> {
     let name = binding.at("name").str();
     add_details(

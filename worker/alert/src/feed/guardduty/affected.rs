@@ -1,16 +1,16 @@
-//! What an API call was made on: `affectedResources`, else the resource that GuardDuty's title names.
+//! Targets of an API call: `affectedResources`, else the resource that GuardDuty's title names.
 //!
-//! A finding about credentials has the access key as its resource; what was done with it was done to something else.
+//! A finding about credentials has the access key as its resource, but its target is another resource.
 
 use std::collections::BTreeMap;
 
 use crate::feed::{Draft, Node};
 use crate::{IndicatorKind, Resource, Role, short_name};
 
-/// Most affected resources that are read.
+/// Maximum number of affected resources that are read.
 const MAX_AFFECTED: usize = 64;
 
-/// What names a resource of these CloudFormation types; others are named by their ARN alone.
+/// Indicator kinds of names of resources, by CloudFormation type. Other resources are named by their ARN alone.
 const KINDS: [(&str, IndicatorKind); 11] = [
     ("AWS::EC2::Instance", IndicatorKind::Instance),
     ("AWS::ECS::Cluster", IndicatorKind::Cluster),
@@ -32,7 +32,7 @@ const IN_TITLES: [(&str, &str, &str); 1] = [(
     "AWS::CloudTrail::Trail",
 )];
 
-/// Reads `{"AWS::S3::Bucket": "name"}` and the title; `service` is whose API was called.
+/// Reads `{"AWS::S3::Bucket": "name"}` and the title; `service` is the service whose API was called.
 pub(in crate::feed) fn read(draft: &mut Draft, affected: Node<'_>, service: Option<&str>) {
     let known = draft.resources.len();
     let named = affected
@@ -48,7 +48,7 @@ pub(in crate::feed) fn read(draft: &mut Draft, affected: Node<'_>, service: Opti
     {
         add(draft, kind, &arn);
     }
-    // Whose key was used acted; what that was done to comes first.
+    // The key's owner is the actor, so the target comes first.
     if draft.resources.first().is_some_and(is_key) {
         draft.resources.rotate_left(known);
     }
@@ -63,7 +63,7 @@ fn add(draft: &mut Draft, kind: &str, id: &str) {
     let row = KINDS.iter().find(|(known, _)| *known == kind);
     let indicator = row.map_or(IndicatorKind::Arn, |(_, indicator)| *indicator);
     let role = match indicator {
-        // A record that clears who was changed must not clear who changed them.
+        // A record that clears a changed principal must not clear the principal that made the change.
         IndicatorKind::Principal | IndicatorKind::AccessKey => Role::Related,
         _ => Role::Target,
     };
@@ -71,7 +71,7 @@ fn add(draft: &mut Draft, kind: &str, id: &str) {
     if indicator == IndicatorKind::Principal {
         draft.tell_kind(short, None, Some(kind));
     }
-    // Whoever changes their own keys or policies is told already, as who acted.
+    // A principal that changes its own keys or policies is already an actor.
     let is_named = |name: &str| name == id || name == short;
     let is_told = draft.resources.iter().any(|known| {
         let owner = known.name.as_deref().filter(|_| is_key(known));
@@ -83,7 +83,7 @@ fn add(draft: &mut Draft, kind: &str, id: &str) {
     }
 }
 
-/// An ARN is whole; anything else goes by its name.
+/// Returns an ARN whole, and another id by its short name.
 fn short_of<'a>(kind: IndicatorKind, id: &'a str, short: &'a str) -> &'a str {
     match kind {
         IndicatorKind::Arn => id,
@@ -91,7 +91,7 @@ fn short_of<'a>(kind: IndicatorKind, id: &'a str, short: &'a str) -> &'a str {
     }
 }
 
-/// The type and the ARN of what a title names of this service.
+/// Returns the type and ARN that a title names for this service.
 fn named_in(title: &str, service: &str) -> Option<(&'static str, String)> {
     let (_, part, kind) = IN_TITLES.iter().find(|(known, ..)| *known == service)?;
     let arn = title

@@ -1,6 +1,6 @@
-//! Events of GuardDuty on EventBridge that hold no finding: results of scanned objects, states of protection plans.
+//! GuardDuty events on EventBridge that hold no finding: results of scanned objects, states of protection plans.
 //!
-//! Account, region and time stand in the event, not in its `detail`; so the event is read as a whole.
+//! Account, region and time are in the event, not in its `detail`, so the event is read as a whole.
 //! <https://docs.aws.amazon.com/guardduty/latest/ug/monitor-with-eventbridge-s3-malware-protection.html>
 
 use std::borrow::Cow;
@@ -13,26 +13,26 @@ use crate::feed::{Draft, Node};
 use crate::key::sha256;
 use crate::{Class, DetailKind, IndicatorKind, Provider, ReadError, Role, Severity};
 
-/// The type of the finding that GuardDuty itself makes of such an object, where the account has a detector: routes, mutes
-/// and playbooks for it take the event too.
+/// The type of the finding that GuardDuty makes of such an object when the account has a detector. The event has the
+/// same type, so that routes, mutes and playbooks apply to it.
 const MALICIOUS_OBJECT: &str = "Object:S3/MaliciousFile";
 
-/// The name of the event that tells of a scanned object.
+/// The name of the event for a scanned object.
 const SCAN_RESULT: &str = "GuardDuty Malware Protection Object Scan Result";
 
-/// Ends of the names of events that tell of a state that is well.
+/// Suffixes of event names for healthy states.
 const WELL: [&str; 2] = [" Active", " Healthy"];
 
-/// Most reasons and threats that are read.
+/// Maximum number of reasons and threats that are read.
 const MAX_LISTED: usize = 32;
 
-/// Whether a value is one of these.
+/// Returns whether a value is such an event.
 pub(in crate::feed) fn recognises(value: Node<'_>) -> bool {
     detail_of(value).is_some()
 }
 
-/// The `detail` of such an event: by its source, and because that is neither a finding nor holds some. The result of a scan
-/// is known without its event too, as a rule of EventBridge may forward it.
+/// Returns the `detail` of an event of GuardDuty that neither is nor holds a finding. A scan result is recognised
+/// without its event too, because an EventBridge rule may forward it alone.
 fn detail_of(event: Node<'_>) -> Option<Cow<'_, Value>> {
     let is_result = |node: Node<'_>| {
         node.at("scanResultDetails").is_object() && node.at("s3ObjectDetails").is_object()
@@ -102,7 +102,7 @@ fn draft(event: Node<'_>, detail: Node<'_>) -> Draft {
     draft
 }
 
-/// What identifies what the event is about: the version of an object, else the plan or resource, and the name of the event
+/// Returns the identity of the event: the version of the object, else the plan or resource, with the event's name
 /// without its state.
 fn id(event: Node<'_>, detail: Node<'_>, name: &str) -> String {
     let object = detail.at("s3ObjectDetails");
@@ -114,7 +114,7 @@ fn id(event: Node<'_>, detail: Node<'_>, name: &str) -> String {
         detail.path("s3BucketDetails/bucketName"),
     ];
     let mut parts: Vec<&str> = parts.into_iter().filter_map(Node::str).collect();
-    // A plan or a resource; where nothing names what it is about, each event stands for itself.
+    // Without the name of a plan or resource each event has its own identity.
     for key in ["resources", "id"] {
         if parts.is_empty() {
             parts.extend(event.at(key).items().filter_map(Node::str));
@@ -158,7 +158,7 @@ fn resources(draft: &mut Draft, event: Node<'_>, detail: Node<'_>) {
     }
 }
 
-/// The threats that were found, or why something could not be done.
+/// Adds the threats that were found, or the reasons of a failure.
 fn reasons(draft: &mut Draft, detail: Node<'_>) {
     let file = detail.path("s3ObjectDetails/objectKey").str();
     let threats = detail.path("scanResultDetails/threats").items();

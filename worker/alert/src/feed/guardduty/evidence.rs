@@ -1,7 +1,8 @@
-//! Why GuardDuty made a finding: threat lists, what was unusual, and `additionalInfo`.
+//! The grounds of a GuardDuty finding: threat lists, unusual behaviour, and `additionalInfo`.
 //!
-//! `additionalInfo` is JSON in a string under `value`; Security Hub has its members as fields too. Its members differ per
-//! finding type and are documented nowhere as a whole: <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_findings-summary.html>.
+//! `additionalInfo` is JSON in a string under `value`; Security Hub has its members as fields too. The members differ
+//! by finding type, and no page documents all of them:
+//! <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_findings-summary.html>.
 
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::network::{add_port, canonical};
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, Role};
 
-/// Most unusual behaviours and calls that are read.
+/// Maximum number of unusual behaviours and calls that are read.
 const MAX_TRAITS: usize = 32;
 
 /// Members of `additionalInfo`.
@@ -25,7 +26,7 @@ const INFO: [(DetailKind, &str); 8] = [
     (DetailKind::Trait, "anomalies/anomalousAPIs"),
 ];
 
-/// Members of `additionalInfo` that are ports.
+/// Members of `additionalInfo` that hold ports.
 const INFO_PORTS: [(DetailKind, &str); 4] = [
     (DetailKind::LocalPort, "localPort"),
     (DetailKind::RemotePort, "scannedPort"),
@@ -49,7 +50,7 @@ impl<'a> AdditionalInfo<'a> {
         }
     }
 
-    /// The places where its members may stand.
+    /// Returns the nodes that may hold the members.
     pub(super) fn places(&self) -> [Node<'_>; 3] {
         let inner = self.inner.as_ref().map(Node::of);
         let value = self.outer.at("value");
@@ -78,14 +79,14 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>, info: &AdditionalInfo<'
     unusual(draft, service.path("detection/anomaly/unusual/behavior"));
 }
 
-/// The one address or domain at the far end, where there is only one.
+/// Returns the address or domain at the far end, where there is exactly one.
 fn only_far_end(draft: &Draft) -> Option<String> {
     let mut ends = draft.far_ends();
     let first = ends.next()?;
     ends.next().is_none().then(|| first.to_owned())
 }
 
-/// Reads the members of `additionalInfo` in one of its places.
+/// Reads the members of `additionalInfo` in one of its nodes.
 pub(in crate::feed) fn read_info(draft: &mut Draft, info: Node<'_>, far_end: Option<&str>) {
     for row in INFO {
         let is_of_far_end = matches!(row.0, DetailKind::ThreatList | DetailKind::ThreatName);
@@ -116,7 +117,7 @@ pub(in crate::feed) fn read_info(draft: &mut Draft, info: Node<'_>, far_end: Opt
     }
 }
 
-/// `{"account": {"apis": {"observations": {"text": ["ListUsers"]}}}}`: what was unusual, and for whom.
+/// Reads unusual behaviour by who showed it: `{"account": {"apis": {"observations": {"text": ["ListUsers"]}}}}`.
 fn unusual(draft: &mut Draft, behavior: Node<'_>) {
     let features = behavior
         .members()

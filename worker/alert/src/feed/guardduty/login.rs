@@ -8,7 +8,7 @@ use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, Outcome, Role};
 
-/// Details of the user of a database, beside the name.
+/// Details of a database user, beside the name.
 const USER: [(DetailKind, &str); 4] = [
     (DetailKind::Application, "application"),
     (DetailKind::DatabaseName, "database"),
@@ -43,12 +43,12 @@ pub(super) fn read(draft: &mut Draft, login: Node<'_>) -> Option<String> {
     None
 }
 
-/// Reads the attempts of one user; gives how many succeeded and failed.
+/// Reads the attempts of one user and returns the numbers of successes and failures.
 fn attempts(draft: &mut Draft, attributes: Node<'_>, addresses: &[String]) -> (u64, u64) {
     let user = attributes.at("user");
     let successes = attributes.at("successfulLoginAttempts").count();
     let failures = attributes.at("failedLoginAttempts").count();
-    // Who fails to log in may type any name.
+    // A failed login may use any name.
     let role = match successes {
         Some(logins) if logins > 0 => Role::Actor,
         None if logged_in(&draft.kind) => Role::Actor,
@@ -74,9 +74,9 @@ fn attempts(draft: &mut Draft, attributes: Node<'_>, addresses: &[String]) -> (u
     (successes, failures)
 }
 
-/// Reads who logged in, or tried to.
+/// Reads the user of a login or an attempt.
 pub(super) fn read_user(draft: &mut Draft, user: Node<'_>) {
-    // Who fails to log in may type any name.
+    // A failed login may use any name.
     let role = if logged_in(&draft.kind) {
         Role::Actor
     } else {
@@ -86,7 +86,7 @@ pub(super) fn read_user(draft: &mut Draft, user: Node<'_>) {
     add_details(draft, user, &USER, user.at("user").str());
 }
 
-/// Adds who logged in from where, by the user of the resource.
+/// Adds the caller of a login: the user of the resource with the address of the action.
 pub(super) fn add_caller(draft: &mut Draft, resource: Node<'_>, action: Node<'_>) {
     let user = resource.path("rdsDbUserDetails/user");
     if logged_in(&draft.kind) {
@@ -104,13 +104,13 @@ fn add_login(draft: &mut Draft, principals: Vec<String>, addresses: Vec<String>)
     });
 }
 
-/// Whether a finding about logins to a database tells of one that succeeded, e.g.
+/// Returns whether a database login finding reports a success, e.g.
 /// `CredentialAccess:RDS/AnomalousBehavior.SuccessfulBruteForce`.
 fn logged_in(kind: &str) -> bool {
     kind.contains(".Successful")
 }
 
-/// How what a type tells of ended; a discovery is a database that was connected to, without an attempt to log in.
+/// Returns the outcome that a type implies. A discovery means a connection to the database without a login attempt.
 pub(in crate::feed) fn outcome_of_type(kind: &str) -> Option<Outcome> {
     if !kind.contains(":RDS/") {
         None

@@ -1,4 +1,4 @@
-//! Ends of connections and calls: addresses with where and whose they are, ports, protocol, direction.
+//! Ends of connections and calls: addresses with location and owner, ports, protocol, direction.
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_RemoteIpDetails.html>
 
@@ -8,7 +8,7 @@ use crate::{DetailKind, Indicator, IndicatorKind, Role};
 
 const ADDRESSES: [&str; 2] = ["ipAddressV4", "ipAddressV6"];
 
-/// Where an address is and whose. `org` is who uses it, `asnOrg` who announces it.
+/// Location and owner of an address. `org` is its user, `asnOrg` its announcer.
 const PLACE: [(DetailKind, &str); 4] = [
     (DetailKind::Country, "country/countryName"),
     (DetailKind::City, "city/cityName"),
@@ -16,7 +16,7 @@ const PLACE: [(DetailKind, &str); 4] = [
     (DetailKind::Organisation, "organization/org"),
 ];
 
-/// Details of the network that a resource is in, by their paths in an interface or a `vpcConfig`.
+/// Details of the resource's network, by their paths in an interface or a `vpcConfig`.
 const NETWORK: [(DetailKind, &str); 6] = [
     (DetailKind::Vpc, "vpcId"),
     (DetailKind::Subnet, "subnetId"),
@@ -26,10 +26,10 @@ const NETWORK: [(DetailKind, &str); 6] = [
     (DetailKind::SecurityGroup, "securityGroups/id"),
 ];
 
-/// Reads the end that is not ours and returns its address, as the indicator has it.
+/// Reads the far end and returns its address in the indicator's form.
 pub(super) fn read_far_end(draft: &mut Draft, role: Role, end: Node<'_>) -> Option<String> {
     if end.exists() && !end.is_object() {
-        // Some write the address alone, or a list.
+        // Some senders write the address alone, or a list.
         return draft.add(IndicatorKind::Ip, role, end).into_iter().next();
     }
     let address = add_addresses(draft, role, end);
@@ -42,7 +42,7 @@ pub(super) fn read_far_end(draft: &mut Draft, role: Role, end: Node<'_>) -> Opti
     address
 }
 
-/// Returns the addresses of an end, as the indicators have them.
+/// Returns the addresses of an end in the indicators' form.
 pub(super) fn addresses(end: Node<'_>) -> Vec<String> {
     let addresses = ADDRESSES.iter();
     addresses
@@ -50,14 +50,14 @@ pub(super) fn addresses(end: Node<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Reads the end that is ours: `localIpDetails` and `localPortDetails`.
+/// Reads the resource's end: `localIpDetails` and `localPortDetails`.
 pub(super) fn read_local_end(draft: &mut Draft, connection: Node<'_>) {
     let address = add_addresses(draft, Role::Related, connection.at("localIpDetails"));
     let port = connection.path("localPortDetails/port");
     add_port(draft, DetailKind::LocalPort, port, address.as_deref());
 }
 
-/// Reads protocol, direction and the far end's port.
+/// Reads the protocol, the direction and the far end's port.
 pub(super) fn read_connection(draft: &mut Draft, connection: Node<'_>, far_end: Option<&str>) {
     let port = connection.path("remotePortDetails/port");
     add_port(draft, DetailKind::RemotePort, port, far_end);
@@ -65,12 +65,12 @@ pub(super) fn read_connection(draft: &mut Draft, connection: Node<'_>, far_end: 
     add_direction(draft, connection.at("connectionDirection"), far_end);
 }
 
-/// Reads VPC, subnet and security groups of an interface or of a `vpcConfig`.
+/// Reads the VPC, subnet and security groups of an interface or of a `vpcConfig`.
 pub(super) fn read_network(draft: &mut Draft, network: Node<'_>, resource: Option<&str>) {
     add_details(draft, network, &NETWORK, resource);
 }
 
-/// Adds a direction of which GuardDuty is sure: it writes `UNKNOWN` too.
+/// Adds a direction, unless GuardDuty writes `UNKNOWN`.
 pub(super) fn add_direction(draft: &mut Draft, direction: Node<'_>, about: Option<&str>) {
     for word in ["inbound", "outbound"] {
         if direction.is(word) {
@@ -79,14 +79,14 @@ pub(super) fn add_direction(draft: &mut Draft, direction: Node<'_>, about: Optio
     }
 }
 
-/// Adds a port; 0 is none.
+/// Adds a port; 0 means none.
 pub(super) fn add_port(draft: &mut Draft, kind: DetailKind, port: Node<'_>, about: Option<&str>) {
     if port.count().is_some_and(|port| port > 0) {
         draft.add_detail_about(kind, port, about);
     }
 }
 
-/// Adds the number of an autonomous system, which comes with and without `AS`; 0 is none.
+/// Adds an autonomous system number, with or without the prefix `AS`; 0 means none.
 pub(super) fn add_asn(draft: &mut Draft, asn: Node<'_>, about: Option<&str>) {
     let text = asn.text().unwrap_or_default();
     let digits = text.trim_start_matches(['A', 'S', 'a', 's']);
@@ -96,7 +96,7 @@ pub(super) fn add_asn(draft: &mut Draft, asn: Node<'_>, about: Option<&str>) {
     }
 }
 
-/// Adds the account at the far end, or of whoever owns a shared VPC, where it is not the alert's.
+/// Adds the account of the far end, or of the owner of a shared VPC, where it is not the alert's.
 pub(super) fn add_other_account(draft: &mut Draft, account: Node<'_>, about: Option<&str>) {
     let Some(account) = account.text() else {
         return;
@@ -106,7 +106,7 @@ pub(super) fn add_other_account(draft: &mut Draft, account: Node<'_>, about: Opt
     }
 }
 
-/// Returns the value as an indicator of this kind has it.
+/// Returns the value in the form of this indicator kind.
 pub(in crate::feed) fn canonical(kind: IndicatorKind, node: Node<'_>) -> Option<String> {
     let found = Indicator::parse(kind, node.str()?, Role::Related)?;
     Some(found.value)

@@ -1,7 +1,7 @@
-//! `resource`: what the finding concerns, by resource type.
+//! `resource`: the resources of the finding, by resource type.
 //!
-//! The resource is the target; whose credentials were used is the actor.
-//! Field names: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Resource.html>.
+//! The resource is the target. The owner of the credentials is the actor. Field names:
+//! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Resource.html>.
 
 mod cluster;
 mod model;
@@ -17,11 +17,11 @@ use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, Role};
 
-/// Reads one kind of resource.
+/// A reader of one kind of resource.
 type Reader = fn(&mut Draft, Node<'_>);
 
 pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
-    // The main resource is the one that the type names; the others stand after it.
+    // The main resource is the one that the type names, followed by the others.
     let kind = resource.at("resourceType").str().unwrap_or_default();
     let mut parts: [(&str, Reader); 15] = [
         ("accessKeyDetails", access_key),
@@ -189,7 +189,7 @@ fn function(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// What has no name but its ARN.
+/// Adds a resource that has no name but its ARN.
 fn named_by_arn(draft: &mut Draft, kind: &str, arn: Node<'_>, name: Option<&str>) {
     draft.add(IndicatorKind::Arn, Role::Target, arn);
     if let Some(id) = arn.str() {
@@ -215,7 +215,7 @@ fn recovery_point(draft: &mut Draft, node: Node<'_>) {
     named_by_arn(draft, "RecoveryPoint", node.at("recoveryPointArn"), vault);
 }
 
-/// Tags as `[{key, value}]` or as an object.
+/// Returns tags, written as `[{key, value}]` or as an object.
 pub(super) fn tags(node: Node<'_>) -> BTreeMap<String, String> {
     let pairs = node.items().filter_map(|tag| {
         Some((

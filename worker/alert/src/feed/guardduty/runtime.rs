@@ -1,4 +1,4 @@
-//! `service.runtimeDetails`: the process that a runtime finding is about; its `service.action` is `{}`.
+//! `service.runtimeDetails`: the process of a runtime finding, whose `service.action` is `{}`.
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_RuntimeDetails.html>
 
@@ -6,7 +6,7 @@ use super::network::canonical;
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, Role};
 
-/// Most ancestors and paths that are read.
+/// Maximum number of ancestors and paths that are read.
 const MAX_LISTED: usize = 32;
 
 /// Fields of the context that hold paths.
@@ -25,7 +25,7 @@ const PATHS: [&str; 12] = [
     "filePath",
 ];
 
-/// Fields of the context that are told as they are, with what each is.
+/// Fields of the context that become traits, with their labels.
 const TRAITS: [(&str, &str); 7] = [
     ("toolName", "tool"),
     ("toolCategory", "tool category"),
@@ -36,7 +36,7 @@ const TRAITS: [(&str, &str); 7] = [
     ("fileOperation", "file operation"),
 ];
 
-/// Paths whose file the process changed, whatever the operation.
+/// Paths of files that the process changed, whatever the operation.
 const CHANGED: [&str; 2] = ["releaseAgentPath", "shellHistoryFilePath"];
 
 pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
@@ -78,7 +78,7 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
             draft.add_detail_text(DetailKind::Trait, &format!("{label}: {value}"), None);
         }
     }
-    // These fields name files that were modified; one that was deleted is no file that was written.
+    // These fields name modified files. A deleted file was not written.
     if !context.at("fileOperation").is("delete") {
         let written = [context.at("filePath")].into_iter().chain(related());
         for path in written.chain(CHANGED.map(|key| context.at(key))) {
@@ -102,7 +102,8 @@ fn process(draft: &mut Draft, process: Node<'_>) {
         Role::Related,
         process.at("executableSha256"),
     );
-    // A user of the machine, not of the account: context, for the feed does not say that this user acted.
+    // An operating system user, not one of the account. The role is related, because the feed does not say that this
+    // user acted.
     draft.add(IndicatorKind::Principal, Role::Related, process.at("user"));
     let about = canonical(IndicatorKind::Process, process.at("name"));
     draft.add_detail_about(
@@ -112,7 +113,7 @@ fn process(draft: &mut Draft, process: Node<'_>) {
     );
 }
 
-/// The process that started it: the ancestor of its `parentUuid`, else the first one.
+/// Reads the parent process: the ancestor with the `parentUuid`, else the first one.
 fn parent(draft: &mut Draft, process: Node<'_>) {
     let ancestors = || process.at("lineage").items();
     let uuid = process.at("parentUuid").str();

@@ -1,4 +1,4 @@
-//! `service.detection.sequence`: several signals that GuardDuty tied together (`AttackSequence:*`).
+//! `service.detection.sequence`: several signals that GuardDuty correlated (`AttackSequence:*`).
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Sequence.html>
 
@@ -16,14 +16,14 @@ use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, Role};
 
-/// Where an endpoint is and whose.
+/// Location and owner of an endpoint.
 const PLACE: [(DetailKind, &str); 3] = [
     (DetailKind::Country, "location/country"),
     (DetailKind::City, "location/city"),
     (DetailKind::Organisation, "autonomousSystem/name"),
 ];
 
-/// What tells of a process, and as what.
+/// Fields that describe a process, with their kinds.
 const PROCESS: [(IndicatorKind, &str); 3] = [
     (IndicatorKind::Process, "name"),
     (IndicatorKind::File, "path"),
@@ -68,7 +68,8 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     }
 }
 
-/// Adds who acted from where by one signal. Of several actors at several ends the signal does not tell whose is whose.
+/// Adds the callers of one signal. With several actors and several endpoints the signal does not say which belong
+/// together.
 fn add_callers(
     draft: &mut Draft,
     signal: Node<'_>,
@@ -113,7 +114,7 @@ fn actor(draft: &mut Draft, actor: Node<'_>) -> CallRecord {
     }
 }
 
-/// Reads an endpoint and returns its address, where somebody came from there.
+/// Reads an endpoint and returns its address, where an actor came from there.
 fn endpoint(draft: &mut Draft, endpoint: Node<'_>) -> Option<String> {
     let direction = endpoint.path("connection/direction");
     let role = if direction.is("OUTBOUND") {
@@ -137,7 +138,7 @@ fn endpoint(draft: &mut Draft, endpoint: Node<'_>) -> Option<String> {
     address.filter(|_| role == Role::Actor)
 }
 
-/// A call that a signal tells of.
+/// Reads the API call of a signal.
 fn activity_of(draft: &mut Draft, api: Node<'_>) {
     let operation = add_operation(
         draft,

@@ -1,4 +1,4 @@
-//! Who acted, and users that something was done to.
+//! Actors, and users that are targets.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use super::{class, each};
 use crate::caller::CallRecord;
 use crate::{Class, DetailKind, IndicatorKind, Outcome, Role};
 
-/// Where a user is named, best first.
+/// Fields that name a user, best first.
 const NAMES: [&str; 5] = ["name", "email_addr", "full_name", "uid_alt", "uid"];
 
-/// What names who acted where no user does, best first.
+/// Fields that name an actor without a user, best first.
 const SESSIONS: [&str; 3] = ["session/issuer", "session/uid_alt", "session/uid"];
 
-/// Where the keys stand that were used.
+/// Fields that hold the access keys that were used.
 const KEYS: [&str; 3] = [
     "user/credential_uid",
     "user/programmatic_credentials/uid",
     "session/credential_uid",
 ];
 
-/// What is told about an actor.
+/// Details of an actor.
 const DETAILS: [(&str, DetailKind); 5] = [
     ("user/groups/name", DetailKind::Group),
     ("session/uid_alt", DetailKind::Session),
@@ -30,7 +30,7 @@ const DETAILS: [(&str, DetailKind); 5] = [
     ("authorizations/policy/name", DetailKind::Permission),
 ];
 
-/// Reads `actor`, and returns who it says acted; its process is read as any other.
+/// Reads `actor` and returns its call record. Its process is read like any other.
 pub(super) fn read(draft: &mut Draft, actor: Node<'_>) -> CallRecord {
     if !actor.is_object() {
         return CallRecord {
@@ -50,7 +50,7 @@ pub(super) fn read(draft: &mut Draft, actor: Node<'_>) -> CallRecord {
         record.access_keys.extend(added);
     }
     let is_named = !record.principals.is_empty() || !record.access_keys.is_empty();
-    // A field that names one and cannot be read is unread by itself.
+    // A field that names a user but cannot be read is recorded as unread separately.
     let is_told = NAMES.iter().any(|key| user.at(key).exists()) || user.at("type").is("System");
     if !is_named && !is_told && user.members().any(|(_, member)| member.exists()) {
         draft.unread(user);
@@ -69,15 +69,15 @@ pub(super) fn read(draft: &mut Draft, actor: Node<'_>) -> CallRecord {
         }
     }
     invoked_by(draft, actor.at("invoked_by"));
-    // The process of an actor is who acted, by the user that it runs as.
+    // The process of an actor acts as its user.
     user_of(draft, actor.at("process"), &record.principals);
     record
 }
 
-/// What AWS writes in the place of a service's name where it does not tell which of its own called.
+/// AWS's placeholder for a service of its own that it does not name.
 const PLATFORM: &str = "AWS Internal";
 
-/// Adds what called for the user: a service of a cloud by its host, an application by its name.
+/// Adds the service or application that called for the user: a cloud service by its host, an application by its name.
 fn invoked_by(draft: &mut Draft, service: Node<'_>) {
     let Some(name) = draft.text_of(service).filter(|name| *name != PLATFORM) else {
         return;
@@ -90,7 +90,7 @@ fn invoked_by(draft: &mut Draft, service: Node<'_>) {
     }
 }
 
-/// Adds the user of a process that acted, unless it is one of these.
+/// Adds the user of a process that acted, unless the user is known already.
 fn user_of(draft: &mut Draft, process: Node<'_>, known: &[String]) {
     let user = process.at("user");
     if user.exists() {
@@ -98,7 +98,7 @@ fn user_of(draft: &mut Draft, process: Node<'_>, known: &[String]) {
     }
 }
 
-/// Adds who else acted: whoever made a job, and of an event about a file without an actor the owner of the file.
+/// Adds further actors: the creator of a job, and for a file event without an actor the owner of the file.
 pub(super) fn others(draft: &mut Draft, evidence: Node<'_>, record: &CallRecord) {
     if draft.class != Class::Threat {
         return;
@@ -116,10 +116,10 @@ pub(super) fn others(draft: &mut Draft, evidence: Node<'_>, record: &CallRecord)
     }
 }
 
-/// The class of events about files, in which somebody does something to a file.
+/// The class of file events.
 const FILE_ACTIVITY: u64 = 1001;
 
-/// Adds the names of who acted: of the user and the role, else of the session.
+/// Adds the names of an actor: of the user and the role, else of the session.
 fn named(draft: &mut Draft, actor: Node<'_>) -> Vec<String> {
     let principals = draft.add_actor(actor);
     if !principals.is_empty() {
@@ -129,8 +129,8 @@ fn named(draft: &mut Draft, actor: Node<'_>) -> Vec<String> {
     draft.add_first(IndicatorKind::Principal, Role::Actor, sessions)
 }
 
-/// Reads `user` of the finding itself: who logs in, unless that fails, or who acted where a threat names nobody else; else
-/// whom it was done to, or whose rights were analysed.
+/// Reads `user` of the finding itself. The user is an actor in a login that did not fail, or in a threat without
+/// another actor. Otherwise the user is the target, or the one whose rights were analysed.
 pub(super) fn subject(draft: &mut Draft, node: Node<'_>) {
     let user = node.at("user");
     let is_login = class::uid(node) == Some(3002);
@@ -165,7 +165,7 @@ pub(super) fn subject(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// Reads `user` of an evidence: the user that a threat was aimed at. Who acted is the evidence's `actor`.
+/// Reads `user` of an evidence, which is the target of a threat. The actor is in the evidence's `actor`.
 ///
 /// <https://schema.ocsf.io/1.6.0/objects/evidences>
 pub(super) fn mentioned(draft: &mut Draft, evidence: Node<'_>) {

@@ -1,4 +1,4 @@
-//! What sort of finding it is.
+//! Finds the class of an OCSF finding.
 
 use super::super::Node;
 use crate::Class;
@@ -15,8 +15,8 @@ const CLASSES: [(u64, &str, Class); 8] = [
     (2008, "IAM Analysis Finding", Class::Posture),
 ];
 
-/// What Security Hub writes among the types of a finding, alone or before a `/`: its kind of finding, in the newer form and
-/// in that of ASFF. The first that fits counts.
+/// Security Hub's kinds of findings among the types, alone or before a `/`, in the newer form and in that of ASFF.
+/// The first match counts.
 const CATEGORIES: [(&str, Class); 11] = [
     ("Threats", Class::Threat),
     ("TTPs", Class::Threat),
@@ -30,7 +30,7 @@ const CATEGORIES: [(&str, Class); 11] = [
     ("Sensitive Data", Class::SensitiveData),
     ("Sensitive Data Identifications", Class::SensitiveData),
     ("Posture Management", Class::Posture),
-    // What can be reached and misused together: a toxic combination.
+    // A combination that can be reached and misused: a toxic combination.
     ("Exposure", Class::Threat),
     ("Software and Configuration Checks", Class::Posture),
 ];
@@ -38,48 +38,48 @@ const CATEGORIES: [(&str, Class); 11] = [
 /// Results of a check, as `status_code` and `compliance.status` have them.
 const RESULTS: [&str; 6] = ["PASS", "PASSED", "FAIL", "FAILED", "MANUAL", "WARNING"];
 
-/// The number of the class, which that of the type begins with.
+/// Returns the number of the class, which is also the prefix of the type's number.
 pub(super) fn uid(node: Node<'_>) -> Option<u64> {
     let of_type = || Some(node.at("type_uid").count()? / 100);
     node.at("class_uid").count().or_else(of_type)
 }
 
-/// Whether it is of category 2, whose states and activities are those of a finding.
+/// Returns whether the class is of category 2, whose states and activities are those of a finding.
 pub(super) fn is_finding(node: Node<'_>) -> bool {
     uid(node).is_none_or(|class| (2000..3000).contains(&class))
 }
 
-/// Whether it gathers findings (class 2005), whose states have other numbers.
+/// Returns whether the finding is an incident (class 2005), whose states have other numbers.
 ///
 /// <https://schema.ocsf.io/1.3.0/classes/incident_finding>
 pub(super) fn is_incident(node: Node<'_>) -> bool {
     uid(node) == Some(2005)
 }
 
-/// The name of a class of findings.
+/// Returns the name of a class of findings.
 pub(super) fn name(node: Node<'_>) -> Option<&'static str> {
     let uid = uid(node)?;
     let known = CLASSES.iter().find(|(known, ..)| *known == uid)?;
     Some(known.1)
 }
 
-/// Whether a type is a category alone; what stands behind software checks is a standard.
+/// Returns whether a type is a category alone. Below software checks the next part is a standard.
 pub(super) fn is_category(text: &str) -> bool {
     let mut categories = CATEGORIES.iter();
     categories.any(|(name, _)| text.eq_ignore_ascii_case(name))
         || within(text, "Software and Configuration Checks").is_some()
 }
 
-/// Whether a type says more than a category and what Security Hub puts below it: `TTPs/Discovery/Recon:EC2-PortScan`, or
-/// one that is no category's.
+/// Returns whether a type is more specific than Security Hub's categories and their subcategories, such as
+/// `TTPs/Discovery/Recon:EC2-PortScan`, or is outside of them.
 pub(super) fn is_specific(text: &str) -> bool {
     let mut categories = CATEGORIES.iter();
     let rest = categories.find_map(|(name, _)| within(text, name));
     !is_category(text) && rest.is_none_or(|rest| rest.contains([':', '/']))
 }
 
-/// Returns the class of a finding: malware is a threat, whatever it is filed under; else by the category that is told among
-/// its types, else by its class, of which a detection may be the result of a check, and an alert about data a theft.
+/// Returns the class of a finding. Malware is always a threat. Otherwise the category among the types decides, then
+/// the OCSF class. A detection may be the result of a check, and a data finding may be a theft.
 pub(super) fn class(node: Node<'_>, info: Node<'_>) -> Class {
     let uid = uid(node);
     let known = CLASSES.iter().find(|(known, ..)| Some(*known) == uid);
@@ -100,7 +100,7 @@ pub(super) fn class(node: Node<'_>, info: Node<'_>) -> Class {
     }
 }
 
-/// Returns the product's own word for the class: the category, else the name of the class.
+/// Returns the product's own name for the class: the category, else the name of the OCSF class.
 pub(super) fn sent(node: Node<'_>, info: Node<'_>) -> Option<String> {
     category(info)
         .map(|(word, _)| word)
@@ -108,7 +108,7 @@ pub(super) fn sent(node: Node<'_>, info: Node<'_>) -> Option<String> {
         .or_else(|| name(node).map(str::to_owned))
 }
 
-/// The category that the types of a finding tell, with the type that tells it; threats before others.
+/// Returns the category among the types of a finding and the type that has it. Threats have precedence.
 fn category(info: Node<'_>) -> Option<(String, Class)> {
     let types: Vec<String> = info.at("types").items().filter_map(Node::text).collect();
     CATEGORIES.iter().find_map(|(name, class)| {
@@ -117,7 +117,7 @@ fn category(info: Node<'_>) -> Option<(String, Class)> {
     })
 }
 
-/// What follows a category in a type.
+/// Returns the part of a type after a category.
 fn within<'a>(text: &'a str, category: &str) -> Option<&'a str> {
     let head = text.get(..category.len())?;
     let rest = text.get(category.len()..)?;
@@ -125,7 +125,7 @@ fn within<'a>(text: &'a str, category: &str) -> Option<&'a str> {
     (is_whole && head.eq_ignore_ascii_case(category)).then(|| rest.trim_start_matches('/'))
 }
 
-/// Whether it is the result of a check: one with a control, or with such a result where nobody acted.
+/// Returns whether the finding is the result of a check: it has a control, or such a result and no actor.
 fn is_check(node: Node<'_>) -> bool {
     let code = node.at("status_code");
     let is_result = RESULTS.iter().any(|word| code.is(word));

@@ -1,4 +1,4 @@
-//! Ends of a connection: who opened it, to where, and what is told about both.
+//! Ends of a connection: who opened it, the far end, and details of both.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use super::super::{Draft, Node};
 use super::{class, each};
 use crate::{DetailKind, Indicator, IndicatorKind, Role, is_public};
 
-/// What is told about an end.
+/// Details of an end.
 const DETAILS: [(&str, DetailKind); 7] = [
     ("location/country", DetailKind::Country),
     ("location/city", DetailKind::City),
@@ -17,38 +17,37 @@ const DETAILS: [(&str, DetailKind); 7] = [
     ("subnet_uid", DetailKind::Subnet),
 ];
 
-/// Where an end has the addresses behind it, as those who passed a connection on wrote them: who really came, or where it
-/// really went.
+/// Field with the addresses behind an end, as proxies wrote them: the original client or the final destination.
 const BETWEEN: &str = "intermediate_ips";
 
-/// The class of events about questions to name servers.
+/// The class of DNS events.
 const DNS_ACTIVITY: u64 = 4003;
 
-/// The part of a host's name. The host chooses it: beside its address it says nothing of who that is.
+/// Returns the role of a host's name. The host chooses its own name, so beside an address the name is only related.
 pub(super) fn host_role(role: Role, has_address: bool) -> Role {
     if has_address { Role::Related } else { role }
 }
 
-/// What the ends of a connection tell of what else stands in their evidence.
+/// Facts about the ends of a connection that the rest of the evidence needs.
 pub(super) struct Ends {
-    /// The part of names at the far end: of hosts that were asked for.
+    /// The role of names at the far end, such as requested hosts.
     pub(super) far: Role,
-    /// The addresses of who opened the connection, where that is an actor.
+    /// Addresses of the end that opened the connection, where it is an actor.
     pub(super) from: Vec<String>,
 }
 
-/// Reads both ends and what connects them. `own` is the part of the end that is ours.
+/// Reads both ends and the connection; `own` is the role of our end.
 pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: Role) -> Ends {
     let direction = direction(evidence);
     let (source, destination) = match direction.as_deref() {
-        // Whoever asks a name server gets the answer from there: the far end is what was asked for.
+        // The name server only answers. The far end is the name that was asked for.
         _ if is_question(evidence) && is_ours(evidence.at("src_endpoint")) => (own, Role::Related),
         _ if is_question(evidence) => (Role::Actor, Role::Related),
         Some("INBOUND") => (Role::Actor, own),
         Some("OUTBOUND") => (own, Role::Remote),
         _ => (Role::Actor, Role::Remote),
     };
-    // Who signs in from a device of their own has no other end.
+    // A user who signs in from their own device has no other end.
     let has_ends = evidence.at("dst_endpoint").exists();
     let part = |endpoint: Node<'_>, role: Role| match has_ends && is_device(endpoint, device) {
         true => Role::Target,
@@ -67,8 +66,8 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own:
     for (end, role) in [(from, source), (to, destination)] {
         draft.add(IndicatorKind::Ip, role, end.at(BETWEEN));
     }
-    // Whoever came, came through a proxy; whoever went out was seen by one. What a client wrote of who it is stands for
-    // itself: no platform ties it to the call.
+    // An inbound proxy hides the client; an outbound one only observed the traffic. The client's own claim of its
+    // address stands alone, because no platform ties it to the call.
     let proxy = match (source, destination) {
         (Role::Actor, _) => source,
         (_, Role::Remote) => destination,
@@ -103,7 +102,7 @@ fn read_end(draft: &mut Draft, endpoint: Node<'_>, role: Role, port: DetailKind)
     let address = endpoint.at("ip");
     let added = draft.add(IndicatorKind::Ip, role, address);
     if !endpoint.is_object() {
-        // Some write the address alone.
+        // Some products write the address alone.
         return draft.add(IndicatorKind::Ip, role, endpoint);
     }
     let names = ["hostname", "domain"].map(|key| endpoint.at(key));
@@ -130,7 +129,7 @@ fn read_end(draft: &mut Draft, endpoint: Node<'_>, role: Role, port: DetailKind)
     added
 }
 
-/// The number of an autonomous system, with and without `AS`; 0 is none.
+/// Adds an autonomous system number, with or without the prefix `AS`; 0 means none.
 fn asn(draft: &mut Draft, number: Node<'_>, about: Option<&str>) {
     let text = number.text().unwrap_or_default();
     let digits = text.trim_start_matches(['A', 'S', 'a', 's']);
@@ -139,7 +138,7 @@ fn asn(draft: &mut Draft, number: Node<'_>, about: Option<&str>) {
     }
 }
 
-/// The value by which an end stands among the indicators.
+/// Returns the indicator value of an end.
 fn about(endpoint: Node<'_>) -> Option<String> {
     let parsed = |kind, key: &str| Indicator::parse(kind, endpoint.at(key).str()?, Role::Related);
     parsed(IndicatorKind::Ip, "ip")
@@ -148,8 +147,8 @@ fn about(endpoint: Node<'_>) -> Option<String> {
         .map(|one| one.value)
 }
 
-/// Whether an endpoint is the device that the finding is about. A host says its own name, so beside its address the name says
-/// nothing, also where that of the device is not told.
+/// Returns whether an endpoint is the device of the finding. A host states its own name, so beside an address the
+/// name is no proof, even where the device's address is unknown.
 fn is_device(endpoint: Node<'_>, device: Node<'_>) -> bool {
     let same = |key: &str| {
         let (one, other) = (endpoint.at(key).str()?, device.at(key).str()?);
@@ -165,22 +164,22 @@ fn is_device(endpoint: Node<'_>, device: Node<'_>) -> bool {
 /// The port of name servers.
 const NAME_SERVER: u64 = 53;
 
-/// Returns whether an evidence tells of a question to a name server.
+/// Returns whether an evidence is a DNS query.
 pub(super) fn is_question(evidence: Node<'_>) -> bool {
     let port = evidence.path("dst_endpoint/port").count();
     let is_asked = class::uid(evidence) == Some(DNS_ACTIVITY) || port == Some(NAME_SERVER);
     is_asked && evidence.path("query/hostname").exists()
 }
 
-/// Returns whether an end is a machine of ours: an instance, or one with a private address.
+/// Returns whether an end is a machine of ours: an instance, or a private address.
 pub(super) fn is_ours(endpoint: Node<'_>) -> bool {
     let address = endpoint.at("ip").str();
     let address = address.and_then(|text| text.trim().parse::<IpAddr>().ok());
     endpoint.at("instance_uid").exists() || address.is_some_and(|address| !is_public(address))
 }
 
-/// Which way a connection was opened, as seen from what is ours, in GuardDuty's words: by its number, else by its word, which
-/// need not be there.
+/// Returns the direction of a connection as seen from our end, in GuardDuty's words: by its number, else by its
+/// optional caption.
 ///
 /// <https://schema.ocsf.io/1.3.0/objects/network_connection_info>
 pub(super) fn direction(evidence: Node<'_>) -> Option<String> {

@@ -1,4 +1,4 @@
-//! What happened: the evidences of a finding, and the same fields of the finding itself, in which some write it all.
+//! Evidences of a finding. Some products write the same fields into the finding itself.
 //!
 //! <https://schema.ocsf.io/1.8.0/objects/evidences>
 
@@ -8,7 +8,7 @@ use super::{actor, class, each, endpoint, guardduty, kind, process, resource};
 use crate::caller::CallRecord;
 use crate::{Class, DetailKind, Direction, IndicatorKind, Role};
 
-/// What is told by name of an evidence, of which nothing says the part.
+/// Indicators of an evidence whose role is unknown.
 const INDICATORS: [(&str, IndicatorKind); 8] = [
     ("answers/rdata", IndicatorKind::Ip),
     ("answers/rdata", IndicatorKind::Domain),
@@ -20,7 +20,7 @@ const INDICATORS: [(&str, IndicatorKind); 8] = [
     ("web_resources/url_string", IndicatorKind::Url),
 ];
 
-/// Addresses of mail. Anybody may write any sender.
+/// Mail addresses. Senders can be forged.
 const MAIL: [(&str, Role); 7] = [
     ("email/to", Role::Target),
     ("email/smtp_to", Role::Target),
@@ -31,7 +31,7 @@ const MAIL: [(&str, Role); 7] = [
     ("email/cc", Role::Related),
 ];
 
-/// What else is told of an evidence.
+/// Further details of an evidence.
 const DETAILS: [(&str, DetailKind); 16] = [
     ("query/hostname", DetailKind::DnsQuery),
     ("http_request/user_agent", DetailKind::UserAgent),
@@ -53,7 +53,7 @@ const DETAILS: [(&str, DetailKind); 16] = [
 
 pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     kind::add_control(draft, node);
-    // Without resources it is about the end that is ours.
+    // Without resources the finding is about our end of the connection.
     let own = match draft.resources.is_empty() {
         true => Role::Target,
         false => Role::Related,
@@ -74,8 +74,8 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// Who opened the connection: as its evidences tell, else by the part of the resource. Where one went out, the resource
-/// acted.
+/// Returns the direction of the connection: from the evidences, else by the role of the resource. The resource is the
+/// actor of an outbound connection.
 fn way(draft: &Draft, node: Node<'_>) -> Option<Direction> {
     let connections = evidences(node).filter_map(|one| Direction::parse(&direction(one)?));
     let roles = evidences(node).filter_map(|one| {
@@ -92,7 +92,7 @@ fn way(draft: &Draft, node: Node<'_>) -> Option<Direction> {
         .filter(|_| draft.class == Class::Threat)
 }
 
-/// The finding itself and its evidences.
+/// Returns the finding itself and its evidences.
 pub(super) fn evidences(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     std::iter::once(node).chain(node.at("evidences").items())
 }
@@ -137,7 +137,7 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own: R
     }
 }
 
-/// The operation of an API that was called, and the error that it ended with.
+/// Adds the API operation that was called and its error.
 fn call(draft: &mut Draft, api: Node<'_>) {
     let Some(operation) = api.at("operation").str() else {
         return;
@@ -156,7 +156,8 @@ fn call(draft: &mut Draft, api: Node<'_>) {
     }
 }
 
-/// Names, addresses and requests that were asked for. A name that a client asks of one of our own hosts is no far end.
+/// Adds requested names, addresses and HTTP requests. A name that a client requests from one of our own hosts is no
+/// far end.
 fn asked(draft: &mut Draft, evidence: Node<'_>, far: Role) {
     draft.add(
         IndicatorKind::Domain,
@@ -189,11 +190,11 @@ fn asked(draft: &mut Draft, evidence: Node<'_>, far: Role) {
     draft.add_detail_text(DetailKind::HttpRequest, &text, url.at("hostname").str());
 }
 
-/// A URL, whole or by its host.
+/// Adds a URL, whole or by its host.
 fn url(draft: &mut Draft, url: Node<'_>, role: Role) {
     let hosts = ["hostname", "domain"].map(|key| url.at(key));
     let whole = url.at("url_string");
-    // Some write the path alone, beside the host or where the far end is told elsewhere.
+    // Some products write only the path, beside the host or where the far end is elsewhere.
     let is_path = whole.str().is_some_and(|text| text.starts_with('/'));
     let has_host = hosts.iter().any(|host| host.exists());
     match whole.str() {
@@ -209,7 +210,7 @@ fn url(draft: &mut Draft, url: Node<'_>, role: Role) {
     }
 }
 
-/// The address in `Name <address>`.
+/// Returns the address in `Name <address>`.
 fn mailbox(text: &str) -> &str {
     let inner = text.rsplit_once('<').map_or(text, |(_, inner)| inner);
     inner.trim_end_matches('>').trim()

@@ -1,6 +1,6 @@
-//! What GuardDuty's findings tell in OCSF, in the words of its own format: action, outcome, what a call was made on.
+//! Reads GuardDuty findings in OCSF with the words of GuardDuty's own format: action, outcome, target of a call.
 //!
-//! One finding is one alert, whoever carried it, so both formats must tell these alike.
+//! Both formats must read alike, because one finding is one alert in every wrapping.
 
 use super::super::guardduty::{
     add_operation, affected, call_outcome, http_outcome, login_outcome, read_info, remote_account,
@@ -9,7 +9,7 @@ use super::super::{Draft, Node};
 use super::endpoint::direction;
 use crate::caller::CallRecord;
 
-/// Reads one piece of evidence, of which `record` says who acted.
+/// Reads one evidence; `record` holds its actor.
 pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, record: CallRecord) {
     if draft.action.is_none() {
         draft.action = action(&draft.kind, evidence);
@@ -29,7 +29,7 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, record: CallRecord) {
     let account = evidence.path("data/remote_account_details");
     remote_account(draft, account, record.addresses.first().map(String::as_str));
     if operation.exists() {
-        // The calls of a sequence need not be those of the only credentials that it names.
+        // The calls of a sequence need not belong to the only credentials that the finding names.
         if record.principals.is_empty() && !is_sequence(&draft.kind) {
             draft.called_from(record.addresses);
         }
@@ -43,7 +43,7 @@ fn is_sequence(kind: &str) -> bool {
     kind.starts_with("AttackSequence:")
 }
 
-/// What was done.
+/// Returns the action.
 fn action(kind: &str, evidence: Node<'_>) -> Option<String> {
     if is_sequence(kind) {
         return Some("ATTACK_SEQUENCE".to_owned());

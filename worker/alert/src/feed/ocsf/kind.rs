@@ -1,4 +1,4 @@
-//! The type of an alert: what tells one sort of finding of a product from the others, the same for each of its findings.
+//! The type of an alert, which groups similar findings of a product.
 
 use super::super::control::check_name;
 use super::super::security_hub::native_type;
@@ -7,15 +7,16 @@ use super::product::Product;
 use super::{class, each};
 use crate::{Class, DetailKind};
 
-/// Where a control or check is named, best first.
+/// Fields that name a control or check, best first.
 const CONTROLS: [&str; 3] = [
     "compliance/control",
     "compliance/checks/uid",
     "compliance/checks/name",
 ];
 
-/// GuardDuty's own type, by whichever of its names; of a check the control or the check; of a vulnerability its id; of
-/// others the rule's name or the type that says more than a category. The title comes late, for it may name who it is about.
+/// Returns the type: GuardDuty's own type, the control or check of a check, or the id of a vulnerability. Otherwise
+/// it is the rule's name or a type more specific than a category. The title comes late, because it may contain names
+/// of the affected.
 pub(super) fn kind(node: Node<'_>, info: Node<'_>, product: &Product, class: Class) -> String {
     let types = || info.at("types").items().filter_map(Node::text);
     if matches!(product, Product::GuardDuty)
@@ -24,8 +25,8 @@ pub(super) fn kind(node: Node<'_>, info: Node<'_>, product: &Product, class: Cla
         return native_type(&name);
     }
     let named = |at: Node<'_>| at.text().as_deref().and_then(check_name);
-    // Some write the program that logged as the rule's name, and among the types too: only with the rule's number it tells
-    // one rule from another.
+    // Some products write the program that logged as the rule's name and among the types. Only the rule's number
+    // makes that name specific.
     let rule = || {
         let name = info.path("analytic/name").text()?;
         let number = info.path("analytic/uid").text();
@@ -54,7 +55,7 @@ pub(super) fn kind(node: Node<'_>, info: Node<'_>, product: &Product, class: Cla
         .unwrap_or_else(|| class::name(node).unwrap_or("Detection Finding").to_owned())
 }
 
-/// What an event of another category tells of: `File System Activity: Create`.
+/// Returns the activity of an event of another category: `File System Activity: Create`.
 pub(super) fn activity(node: Node<'_>) -> Option<String> {
     let name = node.at("type_name").text();
     name.or_else(|| {

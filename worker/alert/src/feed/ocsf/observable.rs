@@ -1,4 +1,4 @@
-//! Observables of a finding, with the parts that their names tell.
+//! Observables of a finding, with the roles that their names imply.
 //!
 //! Types: <https://schema.ocsf.io/1.8.0/objects/observable>.
 
@@ -9,7 +9,7 @@ use super::endpoint::host_role;
 use super::evidence::evidences;
 use crate::{DetailKind, IndicatorKind, Role};
 
-/// What evidence tells the part of: the ends of a connection, and who acted.
+/// Attributes whose role comes from evidence: the ends of a connection and the actor.
 const TOLD: [&str; 7] = [
     "src_endpoint/ip",
     "src_endpoint/hostname",
@@ -20,7 +20,7 @@ const TOLD: [&str; 7] = [
     "actor/user/name",
 ];
 
-/// Types of values that can be looked up, by number and by name.
+/// Types that become indicators, by number and by name.
 const INDICATORS: [(u64, &str, IndicatorKind); 19] = [
     (1, "Hostname", IndicatorKind::Domain),
     (2, "IP Address", IndicatorKind::Ip),
@@ -43,7 +43,7 @@ const INDICATORS: [(u64, &str, IndicatorKind); 19] = [
     (27, "Container", IndicatorKind::Container),
 ];
 
-/// Types of values that are told only.
+/// Types that become details.
 const DETAILS: [(u64, &str, DetailKind); 8] = [
     (13, "Command Line", DetailKind::CommandLine),
     (14, "Country", DetailKind::Country),
@@ -55,7 +55,7 @@ const DETAILS: [(u64, &str, DetailKind); 8] = [
     (40, "Email: subject", DetailKind::MailSubject),
 ];
 
-/// Reads what stands elsewhere in the finding too, with where it stands for its name; addresses first.
+/// Reads the observables, whose names are paths of attributes in the finding; addresses first.
 pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     let by_evidence: HashSet<&str> = evidences(node)
         .flat_map(|evidence| TOLD.map(|path| evidence.path(path)))
@@ -97,7 +97,7 @@ fn kind(observable: Node<'_>) -> Option<IndicatorKind> {
         .map(|(.., kind)| *kind)
 }
 
-/// Whether an observable is of this type, by its number, else by its name.
+/// Returns whether an observable has this type, by its number, else by its name.
 fn is(observable: Node<'_>, id: u64, name: &str) -> bool {
     match observable.at("type_id").count() {
         Some(told) => told == id,
@@ -105,7 +105,7 @@ fn is(observable: Node<'_>, id: u64, name: &str) -> bool {
     }
 }
 
-/// The part that an attribute's path tells: `src_endpoint.ip` acted, `dst_endpoint.ip` is the far end.
+/// Returns the role that an attribute's path implies: `src_endpoint.ip` is the actor, `dst_endpoint.ip` the far end.
 fn role(name: &str) -> Role {
     let name = name
         .rsplit_once(']')

@@ -1,4 +1,4 @@
-//! Where it is: cloud, account, region, and what it concerns.
+//! Cloud, account, region and resources of a finding.
 
 use super::super::cloud::{cloud_named, cloud_of};
 use super::super::{Draft, Node};
@@ -37,8 +37,9 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// Cloud, account and region: those of the main resource's owner, else those of the finding. A product may pass on what lives
-/// in other accounts and clouds; the key stays with the account that the finding was made for. GuardDuty tells its own.
+/// Sets cloud, account and region: those of the main resource's owner, else those of the finding. A product may
+/// forward findings about other accounts and clouds. The key keeps the account that the finding was made for.
+/// GuardDuty writes its own.
 fn cloud(draft: &mut Draft, node: Node<'_>, main: Option<Node<'_>>) {
     let cloud = node.at("cloud");
     let accounts = ["account/uid", "project_uid", "account_uid"];
@@ -58,7 +59,7 @@ fn cloud(draft: &mut Draft, node: Node<'_>, main: Option<Node<'_>>) {
         return;
     };
     let owner = main.at("owner").at("account");
-    // An id may be what somebody called a machine: it tells a cloud where nothing else does.
+    // A machine's id may be a freely chosen name, so it decides the cloud only as a last resort.
     let by_id = || {
         main.at("uid")
             .str()
@@ -87,7 +88,7 @@ fn cloud(draft: &mut Draft, node: Node<'_>, main: Option<Node<'_>>) {
     };
 }
 
-/// The subscription in the id of a resource of Azure: `/subscriptions/<id>/…`.
+/// Returns the subscription in the id of an Azure resource: `/subscriptions/<id>/…`.
 fn subscription(resource: Node<'_>) -> Option<String> {
     let id = resource.at("uid").str()?;
     let head = id.get(..15)?;
@@ -97,7 +98,7 @@ fn subscription(resource: Node<'_>) -> Option<String> {
     rest?.split('/').next().map(str::to_owned)
 }
 
-/// What a product that watches machines has in the place of resources.
+/// Reads the device, which products that watch machines write instead of resources.
 fn device(draft: &mut Draft, device: Node<'_>) {
     let name = ["hostname", "name"]
         .iter()

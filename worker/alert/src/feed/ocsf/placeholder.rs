@@ -1,4 +1,4 @@
-//! Words that products write where they have no value: `N/A`, `-`, `none`, `Unknown`, `Other`.
+//! Placeholders that products write where they have no value: `N/A`, `-`, `none`, `Unknown`, `Other`.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::super::control::told;
 
-/// The caption that OCSF gives to what it has no word for.
+/// OCSF's caption for a value outside an enumeration.
 const OTHER: &str = "Other";
 
-/// The finding with `null` in the place of each placeholder, so that no reader takes one for a type, a name or an id.
-/// The finding as it was sent keeps them.
+/// Returns the finding with `null` for each placeholder, so that no reader takes one for a type, a name or an id. The
+/// raw finding keeps them.
 pub(super) fn without_placeholders(value: &Value) -> Cow<'_, Value> {
     if has_placeholder(value) {
         Cow::Owned(copy_without(value))

@@ -1,13 +1,13 @@
-//! Processes, files, scripts, and what makes them come back: services, jobs, registry keys.
+//! Processes, files, scripts, and persistence: services, jobs, registry keys.
 
 use super::super::{Draft, Node};
 use super::{class, each};
 use crate::{DetailKind, IndicatorKind, Role};
 
-/// Where processes stand in an evidence.
+/// Paths of processes in an evidence.
 const PROCESSES: [&str; 2] = ["process", "actor/process"];
 
-/// Where files stand in an evidence.
+/// Paths of files in an evidence.
 const FILES: [&str; 10] = [
     "file",
     "file_result",
@@ -21,7 +21,7 @@ const FILES: [&str; 10] = [
     "peripheral_device/file",
 ];
 
-/// What is told of an evidence.
+/// Details of an evidence.
 const DETAILS: [(&str, DetailKind); 8] = [
     ("script/script_content/value", DetailKind::CommandLine),
     ("job/cmd_line", DetailKind::CommandLine),
@@ -49,7 +49,7 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>) {
             }
         }
     }
-    // Before 1.4 the content was text.
+    // Before 1.4 the content was plain text.
     draft.add_detail_text(
         DetailKind::CommandLine,
         evidence
@@ -62,7 +62,7 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>) {
     written(draft, evidence);
 }
 
-/// A process, and the one that started it.
+/// Reads a process and its parent.
 fn read_process(draft: &mut Draft, process: Node<'_>) {
     let name = process.at("name");
     name_of(draft, process);
@@ -70,8 +70,8 @@ fn read_process(draft: &mut Draft, process: Node<'_>) {
         draft.add_detail_text(DetailKind::CommandLine, line, name.str());
         draft.add_from_text(line);
     }
-    // The user of a process on a machine is context: the machine stands for what runs on it. Only the process of an actor
-    // says who acted, see `actor::read`.
+    // The operating system user of a process is only related, because the machine stands for its processes. Only the
+    // process of an actor names an actor; see `actor::read`.
     let user = process.path("user/name");
     draft.add(IndicatorKind::Principal, Role::Related, user);
     draft.add_detail_about(DetailKind::ProcessUser, user, name.str());
@@ -90,14 +90,14 @@ fn read_process(draft: &mut Draft, process: Node<'_>) {
     }
 }
 
-/// Name and program file of a process.
+/// Adds the name and program file of a process.
 fn name_of(draft: &mut Draft, process: Node<'_>) {
     draft.add(IndicatorKind::Process, Role::Related, process.at("name"));
     draft.add(IndicatorKind::File, Role::Related, process.at("path"));
     read_file(draft, process.at("file"));
 }
 
-/// A file by its path, else by its name, with its digests.
+/// Adds a file by its path, else by its name, with its digests.
 pub(super) fn read_file(draft: &mut Draft, file: Node<'_>) {
     if let Some(name) = file_name(file) {
         draft.add_text(IndicatorKind::File, Role::Related, name);
@@ -114,7 +114,7 @@ fn file_name(file: Node<'_>) -> Option<&str> {
     file.at("path").str().or_else(|| file.at("name").str())
 }
 
-/// `hashes`, which were `fingerprints` before 1.1.
+/// Adds `hashes`, which were `fingerprints` before 1.1.
 fn add_hashes(draft: &mut Draft, of: Node<'_>) {
     for hash in ["hashes/value", "fingerprints/value"]
         .iter()
@@ -124,7 +124,7 @@ fn add_hashes(draft: &mut Draft, of: Node<'_>) {
     }
 }
 
-/// A registry value: its key, its name, and what it was set to.
+/// Adds a registry value: key, name and data.
 fn registry_value(draft: &mut Draft, value: Node<'_>) {
     let path = [value.at("path").str(), value.at("name").str()];
     let mut text = path.into_iter().flatten().collect::<Vec<_>>().join("\\");
@@ -134,7 +134,7 @@ fn registry_value(draft: &mut Draft, value: Node<'_>) {
     draft.add_detail_text(DetailKind::RegistryKey, &text, None);
 }
 
-/// The file that an event of class 1001 wrote: it created, changed, renamed or encrypted it.
+/// Adds the file that an event of class 1001 wrote: created, changed, renamed or encrypted.
 fn written(draft: &mut Draft, event: Node<'_>) {
     let is_written = class::uid(event) == Some(1001)
         && matches!(event.at("activity_id").count(), Some(1 | 3 | 5 | 10));

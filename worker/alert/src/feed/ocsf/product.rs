@@ -1,8 +1,8 @@
-//! Who made a finding.
+//! Finds the product that made a finding.
 
 use super::super::Node;
 
-/// The product behind a finding.
+/// The product of a finding.
 pub(super) enum Product {
     GuardDuty,
     Other(String),
@@ -18,17 +18,17 @@ pub(super) fn product(node: Node<'_>) -> Product {
         .at("vendor_name")
         .str()
         .is_some_and(|vendor| matches!(vendor, "AWS" | "Amazon"));
-    // `Amazon GuardDuty` and `GuardDuty` are one product, if Amazon says so.
+    // `Amazon GuardDuty` and `GuardDuty` are one product, if the vendor is Amazon.
     if by_amazon && name.to_ascii_lowercase().ends_with("guardduty") {
         return Product::GuardDuty;
     }
     Product::Other(in_security_hub(product.at("uid"), by_amazon).unwrap_or(name))
 }
 
-/// The product's name in ASFF, by which a finding has one key in both shapes:
+/// Returns the product's name in ASFF, so that a finding has one key in both formats:
 /// `arn:aws:securityhub:eu-west-1::productv2/aws/securityhub` is `securityhub`.
 ///
-/// Under `aws/` are Amazon's own products, for which nobody else speaks.
+/// Only Amazon's own products are under `aws/`.
 fn in_security_hub(uid: Node<'_>, by_amazon: bool) -> Option<String> {
     let arn = uid.str().filter(|arn| arn.contains(":securityhub:"))?;
     let (_, path) = arn

@@ -1,4 +1,4 @@
-//! What a finding concerns, with the part that each resource plays.
+//! Resources of a finding, with their roles.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::endpoint::host_role;
 use crate::caller::CallRecord;
 use crate::{DetailKind, Direction, IndicatorKind, Role, short_name};
 
-/// Parts of a resource by `role_id`: <https://schema.ocsf.io/1.6.0/objects/resource_details>.
+/// Roles of a resource by `role_id`: <https://schema.ocsf.io/1.6.0/objects/resource_details>.
 const ROLES: [(u64, &str, Role); 4] = [
     (1, "Target", Role::Target),
     (2, "Actor", Role::Actor),
@@ -15,7 +15,8 @@ const ROLES: [(u64, &str, Role); 4] = [
     (4, "Related", Role::Related),
 ];
 
-/// What a resource is, by the first of these that its type contains: names of one thing before words that many have.
+/// Indicator kinds by a part of the resource's type. Specific names precede common words, because the first match
+/// counts.
 const KINDS: [(&str, Option<IndicatorKind>); 20] = [
     ("snapshot", None),
     ("backup", None),
@@ -39,14 +40,14 @@ const KINDS: [(&str, Option<IndicatorKind>); 20] = [
     ("database", Some(IndicatorKind::Database)),
 ];
 
-/// Resources that are networks or guard one.
+/// Resource types of networks and their firewalls.
 const NETWORKS: [(&str, DetailKind); 3] = [
     ("securitygroup", DetailKind::SecurityGroup),
     ("subnet", DetailKind::Subnet),
     ("vpc", DetailKind::Vpc),
 ];
 
-/// Where data lies, as a field of its own.
+/// Data stores that have a field of their own.
 const STORES: [(&str, &str, Option<IndicatorKind>); 5] = [
     ("databucket", "Databucket", Some(IndicatorKind::Bucket)),
     ("database", "Database", Some(IndicatorKind::Database)),
@@ -55,7 +56,7 @@ const STORES: [(&str, &str, Option<IndicatorKind>); 5] = [
     ("entity", "Entity", None),
 ];
 
-/// The resources of a finding: what it was done to before what is related and what acted.
+/// Returns the resources of a finding: targets before related ones and actors.
 pub(super) fn resources(node: Node<'_>) -> Vec<Node<'_>> {
     let listed = node.at("resources").items();
     let mut all: Vec<_> = listed.chain(node.at("resource").items()).collect();
@@ -67,7 +68,7 @@ pub(super) fn resources(node: Node<'_>) -> Vec<Node<'_>> {
     all
 }
 
-/// Returns the direction that the parts of the resources tell. Whose credentials acted is told by a part too: that is no
+/// Returns the direction that follows from the roles of the resources. The role of acting credentials implies no
 /// direction.
 pub(super) fn direction(node: Node<'_>) -> Option<Direction> {
     let machines = resources(node).into_iter().filter(|one| {
@@ -82,12 +83,12 @@ pub(super) fn direction(node: Node<'_>) -> Option<Direction> {
     told.max()
 }
 
-/// Reads a resource of the finding. Whose part is not told is what it was done to.
+/// Reads a resource of the finding. Without a role it is the target.
 pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
     add(draft, resource, role(resource), Role::Target);
 }
 
-/// Reads the resources of an evidence and where its data lies. Whose part is not told is related.
+/// Reads the resources and data stores of an evidence. Without a role they are related.
 pub(super) fn mentioned(draft: &mut Draft, evidence: Node<'_>) {
     for resource in evidence.at("resources").items() {
         add(draft, resource, role(resource), Role::Related);
@@ -106,7 +107,7 @@ pub(super) fn mentioned(draft: &mut Draft, evidence: Node<'_>) {
     }
 }
 
-/// Reads where data lies as what a finding without other resources concerns.
+/// Reads data stores as the resources of a finding without other resources.
 pub(super) fn stores(draft: &mut Draft, node: Node<'_>) {
     for (key, word, kind) in STORES {
         let store = node.at(key);
@@ -136,7 +137,7 @@ fn role(resource: Node<'_>) -> Option<Role> {
         .map(|(.., role)| *role)
 }
 
-/// Adds a resource with the part that is told, else with the one that its place gives it.
+/// Adds a resource with its own role, else with the default role.
 fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role) {
     let name = resource.at("name").str();
     let whole = resource.at("uid_alt").text();
@@ -153,7 +154,7 @@ fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role
     if word.contains("accesskey") {
         access_key(draft, resource, short_name(&id), told);
     } else if let Some(indicator) = indicator(resource, &word) {
-        // An instance's name is a tag of it.
+        // An instance's name is one of its tags.
         let short = short_name(&id);
         let name = name.filter(|_| !short.starts_with("i-")).unwrap_or(short);
         draft.add_made_of(indicator, role, name, resource);
@@ -169,13 +170,14 @@ fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role
     draft.add_resource(kind, &id, name, tags(resource));
 }
 
-/// The type of a resource without what differs between those who write it.
+/// Returns the type of a resource in one spelling for all products.
 fn word_of(resource: Node<'_>) -> String {
     let kind = resource.at("type").str().unwrap_or("Resource");
     kind.to_ascii_lowercase().replace([' ', '_'], "")
 }
 
-/// What a resource is, by its type, which may say it in the id; what has an address is a machine.
+/// Returns the indicator kind of a resource by its type, which may be in the id. A resource with an address is a
+/// machine.
 fn indicator(resource: Node<'_>, word: &str) -> Option<IndicatorKind> {
     let mut known = KINDS.iter();
     if let Some((_, kind)) = known.find(|(part, _)| word.contains(part)) {
@@ -205,7 +207,7 @@ fn addresses(draft: &mut Draft, resource: Node<'_>, role: Role) {
     draft.add(IndicatorKind::Domain, role, resource.at("hostname"));
 }
 
-/// Whose credentials were used is who acted, unless the key is what was looked at.
+/// Adds an access key as the actor, unless the key was only examined.
 fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str, told: Option<Role>) {
     let role = told.unwrap_or(match draft.credentials_acted() {
         true => Role::Actor,
@@ -235,7 +237,7 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str, told: Option<Role
     }
 }
 
-/// `tags: [{name, value}]`, and `labels: ["env:prod"]`.
+/// Returns tags: `tags: [{name, value}]` and `labels: ["env:prod"]`.
 pub(super) fn tags(resource: Node<'_>) -> BTreeMap<String, String> {
     let tags = resource.at("tags").items().filter_map(|tag| {
         Some((

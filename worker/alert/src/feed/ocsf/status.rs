@@ -1,12 +1,12 @@
-//! State at the feed, severity, and how what was done ended.
+//! State at the feed, severity and outcome.
 
 use super::super::{Draft, Node};
 use super::{class, each, evidence};
 use crate::severity::from_product;
 use crate::{Class, DetailKind, Outcome, Severity};
 
-/// Dispositions that tell an outcome: <https://schema.ocsf.io/1.8.0/profiles/security_control>. What was isolated, corrected
-/// or revoked had been done before.
+/// Dispositions that imply an outcome: <https://schema.ocsf.io/1.8.0/profiles/security_control>. Isolated, corrected
+/// and revoked actions had succeeded before.
 const DISPOSITIONS: [(u64, &str, Outcome); 7] = [
     (2, "Blocked", Outcome::Blocked),
     (3, "Quarantined", Outcome::Blocked),
@@ -17,7 +17,7 @@ const DISPOSITIONS: [(u64, &str, Outcome); 7] = [
     (26, "Unauthorized", Outcome::Denied),
 ];
 
-/// Verdicts of an analyst or of the product in favour of what a finding tells of, by `verdict_id`.
+/// Favourable verdicts of an analyst or of the product, by `verdict_id`.
 const FAVOURABLE: [(u64, &str); 4] = [
     (1, "False Positive"),
     (3, "Disregard"),
@@ -39,7 +39,7 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// What was found about a finding or an evidence before: in favour of it, that is a claim.
+/// Adds an earlier verdict about a finding or an evidence. A favourable one is a claim.
 fn verdict(draft: &mut Draft, node: Node<'_>) {
     let verdict = Enumerated::new(node, "verdict", "verdict_id");
     let favourable = FAVOURABLE.iter().find(|(id, name)| verdict.is(*id, name));
@@ -48,7 +48,7 @@ fn verdict(draft: &mut Draft, node: Node<'_>) {
         (None, Some(text)) => (DetailKind::Trait, text),
         (None, None) => return,
     };
-    // Worded so that it is no order to whoever reads it.
+    // The wording is no instruction to a reader.
     draft.add_detail_text(kind, &format!("judged {text} by the product"), None);
 }
 
@@ -66,7 +66,7 @@ impl<'a> Enumerated<'a> {
         }
     }
 
-    /// Whether it is this one, by its number, else by its caption.
+    /// Returns whether the value is this one, by its number, else by its caption.
     fn is(&self, id: u64, caption: &str) -> bool {
         let by_word = || {
             self.word
@@ -76,9 +76,9 @@ impl<'a> Enumerated<'a> {
     }
 }
 
-/// Severity by number, else by word; where neither tells, by what the product gave before somebody changed it.
+/// Sets the severity by number, else by word, else by the product's value before it was changed.
 ///
-/// Of GuardDuty as in ASFF: what was raised is raised, and what was lowered stays.
+/// GuardDuty is read as in ASFF: a raised severity counts, and a lowered one does not.
 fn severity(draft: &mut Draft, node: Node<'_>) {
     let given = node.at("vendor_attributes");
     let scale = |told| scale(told, &draft.product);
@@ -95,7 +95,7 @@ fn severity(draft: &mut Draft, node: Node<'_>) {
         .unwrap_or_default();
 }
 
-/// `severity_id`, else what the product wrote: 1 informational to 5 critical, 6 fatal; 0 and 99 are none.
+/// Returns `severity_id`, else the product's own value: 1 informational to 5 critical, 6 fatal; 0 and 99 are none.
 fn scale(node: Node<'_>, product: &str) -> Option<Severity> {
     match node.at("severity_id").count() {
         Some(1) => Some(Severity::Informational),
@@ -107,12 +107,12 @@ fn scale(node: Node<'_>, product: &str) -> Option<Severity> {
     }
 }
 
-/// `status_id` of findings: 3 suppressed, 4 resolved, 5 archived, 6 deleted; of incidents 3 is on hold, which somebody still
-/// has to look at, and 5 closed; activity 3 closes. Of the older Security Finding (class 2001) this is `state_id`, and its
-/// status says whether something succeeded: <https://schema.ocsf.io/1.0.0/classes/security_finding>. The status of an event
-/// of another category is no state.
+/// Reads the state. `status_id` of findings: 3 suppressed, 4 resolved, 5 archived, 6 deleted. Of incidents 3 is on
+/// hold, which stays open, and 5 closed. Activity 3 closes. The older Security Finding (class 2001) has this in
+/// `state_id`, and its status is an outcome: <https://schema.ocsf.io/1.0.0/classes/security_finding>. The status of
+/// an event of another category is not a state.
 fn state(draft: &mut Draft, node: Node<'_>) {
-    // GuardDuty writes its titles itself; those of other products quote subjects of mails and names of files.
+    // GuardDuty writes its own titles. Titles of other products quote mail subjects and file names.
     let titled = draft.product == "guardduty" && draft.title.starts_with("[SAMPLE]");
     draft.state.sample =
         titled || node.path("unmapped/sample").is_true() || node.at("sample").is_true();
@@ -149,7 +149,7 @@ fn state(draft: &mut Draft, node: Node<'_>) {
 /// Results of checks that neither passed nor failed.
 const UNDECIDED: [&str; 4] = ["Warning", "Manual", "Not_Available", "Not_Applicable"];
 
-/// Whether a check passed: by the compliance object's own result, else by the status of the finding.
+/// Returns whether a check passed: by the compliance object's result, else by the status of the finding.
 fn passed(node: Node<'_>) -> bool {
     let compliance = node.at("compliance");
     let is_pass = |at: Node<'_>| at.is("Pass") || at.is("Passed");
@@ -163,8 +163,8 @@ fn passed(node: Node<'_>) -> bool {
         .any(|key| is_pass(node.at(key)))
 }
 
-/// How it ended: by what the security product did with it, else by the answer of the API that was called, else by the status
-/// of the event. The status of a finding is that of the work on it.
+/// Returns the outcome: by the security product's disposition, else by the response of the API call, else by the
+/// status of the event. The status of a finding is that of its triage.
 fn outcome(draft: &Draft, node: Node<'_>) -> Option<Outcome> {
     let disposition = Enumerated::new(node, "disposition", "disposition_id");
     let action = Enumerated::new(node, "action", "action_id");
@@ -182,7 +182,7 @@ fn outcome(draft: &Draft, node: Node<'_>) -> Option<Outcome> {
         .or_else(|| (is_event && status.is(1, "Success")).then_some(Outcome::Succeeded))
 }
 
-/// How calls of an API ended, if all of them failed: by their error codes.
+/// Returns the outcome of API calls by their error codes, if all of them failed.
 fn calls(node: Node<'_>) -> Option<Outcome> {
     let calls: Vec<Node<'_>> = evidence::evidences(node)
         .map(|one| one.at("api"))

@@ -1,4 +1,4 @@
-//! What is known of the threat: malware, vulnerabilities, and what others say of the values.
+//! Threat data: malware, vulnerabilities and threat intelligence.
 
 use super::super::{Draft, Node};
 use super::{each, process};
@@ -29,7 +29,7 @@ const MALWARE: [(u64, &str); 21] = [
     (22, "Worm"),
 ];
 
-/// Kinds of values that open-source intelligence tells of, by `type_id`: <https://schema.ocsf.io/1.8.0/objects/osint>.
+/// Indicator kinds of open-source intelligence, by `type_id`: <https://schema.ocsf.io/1.8.0/objects/osint>.
 const OSINT: [(u64, IndicatorKind); 7] = [
     (1, IndicatorKind::Ip),
     (2, IndicatorKind::Domain),
@@ -40,7 +40,7 @@ const OSINT: [(u64, IndicatorKind); 7] = [
     (10, IndicatorKind::Cve),
 ];
 
-/// What open-source intelligence tells of a value.
+/// Details that open-source intelligence gives about a value.
 const OSINT_DETAILS: [(&str, DetailKind); 7] = [
     ("vendor_name", DetailKind::ThreatList),
     ("malware/name", DetailKind::ThreatName),
@@ -127,7 +127,7 @@ fn read_vulnerability(draft: &mut Draft, vulnerability: Node<'_>) {
     }
 }
 
-/// A value with who tells of it, and what.
+/// Reads a value of threat intelligence with its source and details.
 fn read_osint(draft: &mut Draft, osint: Node<'_>) {
     let value = osint.at("value").str();
     let known = OSINT

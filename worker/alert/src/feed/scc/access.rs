@@ -1,4 +1,4 @@
-//! Who acted, by which call, with which outcome.
+//! Actors, their calls and the outcomes.
 
 use serde_json::Value;
 
@@ -73,15 +73,15 @@ pub(super) fn read(draft: &mut Draft, access: Node<'_>) {
     status(draft, access.at("status"));
 }
 
-/// Where a record names an account.
+/// Fields of a record that name an account.
 const NAMES: [&str; 3] = ["principalEmail", "userName", "principalSubject"];
 
-/// How the events begin by which Google tells what happened to an account.
+/// Prefixes of the events by which Google reports what happened to an account.
 ///
 /// <https://developers.google.com/workspace/admin/reports/v1/appendix/activity/login>
 const NOTICES: [&str; 3] = ["accountDisabled", "suspicious", "govAttackWarning"];
 
-/// Returns whether a record tells what Google saw happen to an account: whom it names did not call.
+/// Returns whether a record reports what happened to an account, so that the named account is not a caller.
 pub(super) fn is_notice(record: Node<'_>) -> bool {
     let method = record.at("methodName").str().unwrap_or_default();
     let name = method.rsplit('.').next().unwrap_or(method);
@@ -90,7 +90,7 @@ pub(super) fn is_notice(record: Node<'_>) -> bool {
     is_login && NOTICES.iter().any(|head| name.starts_with(head))
 }
 
-/// The subject says the email again, `user:…`, or names who is behind it, for Kubernetes and federation.
+/// Reads the subject. It repeats the email, is `user:…`, or names the identity behind it (Kubernetes, federation).
 fn subject(draft: &mut Draft, node: Node<'_>, email: Option<&str>) -> Option<String> {
     let subject = node.at("principalSubject");
     let Some(email) = email else {
@@ -105,7 +105,7 @@ fn subject(draft: &mut Draft, node: Node<'_>, email: Option<&str>) -> Option<Str
     draft.add_made_of(IndicatorKind::Principal, Role::Actor, plain, subject)
 }
 
-/// Adds everybody of a chain of delegations, by way of whom somebody acts as this account: records, or text.
+/// Adds every member of a delegation chain, through which an identity acts as this account; records or text.
 fn chain(draft: &mut Draft, delegations: Node<'_>, account: Option<&str>) -> Vec<String> {
     let mut names = Vec::new();
     for delegation in delegations.items() {
@@ -120,10 +120,10 @@ fn chain(draft: &mut Draft, delegations: Node<'_>, account: Option<&str>) -> Vec
     names
 }
 
-/// What stands between the names of a chain that is written as text.
+/// Separators of names in a chain that is written as text.
 const BETWEEN: [char; 9] = [',', ';', '|', '>', '→', '[', ']', '"', '\''];
 
-/// Adds everybody whom a chain names that is written as text, or as JSON in a text. What else stands there is unread.
+/// Adds every name in a chain that is written as text, or as JSON in text. Other content is recorded as unread.
 fn written_chain(draft: &mut Draft, node: Node<'_>, account: Option<&str>) -> Vec<String> {
     let Some(text) = draft.text_of(node).and_then(told) else {
         return Vec::new();
@@ -152,7 +152,7 @@ fn written_chain(draft: &mut Draft, node: Node<'_>, account: Option<&str>) -> Ve
     names
 }
 
-/// Adds everybody of a chain of delegations that a detector writes in a record of its own.
+/// Adds every member of a delegation chain that a detector writes in a record of its own.
 pub(super) fn delegation(draft: &mut Draft, delegation: Node<'_>) {
     let principals = chain(draft, delegation, None);
     draft.add_call(&CallRecord {
@@ -161,7 +161,8 @@ pub(super) fn delegation(draft: &mut Draft, delegation: Node<'_>) {
     });
 }
 
-/// Returns the records of a delegation that name somebody: itself, and those that audit logs have in it.
+/// Returns the records of a delegation that name an identity: the delegation itself, and those that audit logs nest
+/// in it.
 ///
 /// <https://cloud.google.com/logging/docs/reference/audit/auditlog/rest/Shared.Types/AuditLog#ServiceAccountDelegationInfo>
 fn delegates(delegation: Node<'_>) -> impl Iterator<Item = Node<'_>> {
@@ -170,7 +171,7 @@ fn delegates(delegation: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     std::iter::once(delegation).chain(named)
 }
 
-/// Who acts by way of a service account: the one whose call it was.
+/// Adds the identities that act through a service account: the original callers.
 fn delegated(draft: &mut Draft, delegation: Node<'_>, account: Option<&str>) -> Vec<String> {
     let email = delegation.at("principalEmail");
     let mut names = Vec::new();
@@ -184,7 +185,7 @@ fn delegated(draft: &mut Draft, delegation: Node<'_>, account: Option<&str>) -> 
     names
 }
 
-/// `//iam.googleapis.com/projects/p/serviceAccounts/a/keys/k`: the key that was used.
+/// Adds the key that was used: `//iam.googleapis.com/projects/p/serviceAccounts/a/keys/k`.
 fn key(draft: &mut Draft, name: Node<'_>) -> Option<String> {
     draft.add(IndicatorKind::Arn, Role::Related, name);
     let full = draft.text_of(name)?;
@@ -192,7 +193,7 @@ fn key(draft: &mut Draft, name: Node<'_>) -> Option<String> {
     draft.add_made_of(IndicatorKind::AccessKey, Role::Actor, id, name)
 }
 
-/// Adds the call that a record names; what Google saw is none.
+/// Adds the call of a record, unless the record reports what Google observed.
 pub(super) fn operation(draft: &mut Draft, node: Node<'_>) {
     let Some(method) = node.at("methodName").str() else {
         return;
@@ -209,7 +210,7 @@ pub(super) fn operation(draft: &mut Draft, node: Node<'_>) {
     draft.action.get_or_insert_with(|| method.to_owned());
 }
 
-/// How the call ended: `google.rpc.Status`, or its code alone, by number or by name.
+/// Sets the outcome of the call: `google.rpc.Status`, or its code alone, by number or by name.
 pub(super) fn status(draft: &mut Draft, status: Node<'_>) {
     let code = if status.is_object() {
         status.at("code")
@@ -236,7 +237,7 @@ pub(super) fn status(draft: &mut Draft, status: Node<'_>) {
     draft.outcome = draft.outcome.or(outcome);
 }
 
-/// How a job ended.
+/// Sets the outcome of a job.
 pub(super) fn job_state(draft: &mut Draft, state: Node<'_>) {
     let outcome = match state.str() {
         Some("SUCCEEDED" | "DONE") => Outcome::Succeeded,
@@ -246,7 +247,7 @@ pub(super) fn job_state(draft: &mut Draft, state: Node<'_>) {
     draft.outcome.get_or_insert(outcome);
 }
 
-/// Who read, moved or copied data, which moved it out of where it may be.
+/// Reads who read, moved or copied data, including flows that violate a data boundary.
 ///
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/DataAccessEvent>,
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/DataFlowEvent>

@@ -1,4 +1,4 @@
-//! Connections of a finding: who came, whom the resource talked to, over which ports.
+//! Connections of a finding: clients, far ends and ports.
 
 use super::super::{Draft, Node};
 use super::fields::filled;
@@ -95,12 +95,12 @@ impl Connection<'_> {
     }
 }
 
-/// An address as its indicator has it.
+/// Returns an address in the indicator's form.
 pub(super) fn address(node: Node<'_>) -> Option<String> {
     Indicator::parse(IndicatorKind::Ip, node.str()?, Role::Related).map(|found| found.value)
 }
 
-/// Whether somebody from the internet came to an address of a network of ours.
+/// Returns whether a public address connected to a private one.
 fn is_from_outside(source: Node<'_>, destination: Node<'_>) -> bool {
     is_public_address(source) == Some(true) && is_public_address(destination) == Some(false)
 }

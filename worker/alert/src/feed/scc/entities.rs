@@ -1,4 +1,4 @@
-//! What an SCC finding names beside who acted: processes, files, containers, databases, policies.
+//! Entities of an SCC finding other than actors: processes, files, containers, databases, policies.
 
 use super::super::{Draft, Node};
 use super::fields::{canonical_member, each, filled, member};
@@ -33,7 +33,7 @@ pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
     }
 }
 
-/// Addresses, domains and URLs that the finding has for indicators: far ends, but for addresses that it told to have acted.
+/// Adds the finding's addresses, domains and URLs as far ends, except addresses that are known actors.
 pub(super) fn indicators(draft: &mut Draft, indicator: Node<'_>) {
     for key in ["ipAddresses", "ips"] {
         for ip in indicator.at(key).items() {
@@ -91,14 +91,14 @@ fn read_process(draft: &mut Draft, process: Node<'_>, all: Node<'_>) {
     }
 }
 
-/// The program of a process: its file, else its name.
+/// Returns the program of a process: its file, else its name.
 fn program(process: Node<'_>) -> Option<&str> {
     let binary = process.at("binary");
     let path = binary.at("path").str().or(binary.str());
     path.or(process.at("name").str())
 }
 
-/// The command line, which begins with the program whether or not the arguments do.
+/// Returns the command line. It begins with the program whether or not the arguments do.
 fn command_line(process: Node<'_>) -> Option<String> {
     let mut words: Vec<String> = process.at("args").items().filter_map(argument).collect();
     let first = words.first()?;
@@ -109,14 +109,14 @@ fn command_line(process: Node<'_>) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// An argument, in quotes where it has white space.
+/// Returns an argument, in quotes where it has white space.
 pub(super) fn argument(node: Node<'_>) -> Option<String> {
     let text = node.text()?;
     let has_space = text.contains(char::is_whitespace);
     Some(if has_space { format!("'{text}'") } else { text })
 }
 
-/// A file as an object of API v1 and v2, or its path alone.
+/// Adds a file, as an object of API v1 and v2 or as its path alone.
 fn read_file(draft: &mut Draft, file: Node<'_>) {
     draft.add(IndicatorKind::File, Role::Related, file);
     draft.add(IndicatorKind::File, Role::Related, file.at("path"));
@@ -162,7 +162,7 @@ fn database(draft: &mut Draft, database: Node<'_>) {
         principals,
         ..CallRecord::default()
     });
-    // Who was given rights has them from now on, whoever gave them.
+    // A grantee holds the rights from now on, whoever gave them.
     for grantee in database.at("grantees").items() {
         for name in draft.add(IndicatorKind::Principal, Role::Actor, grantee) {
             draft.add_detail_text(DetailKind::Grantee, &name, None);
@@ -171,7 +171,7 @@ fn database(draft: &mut Draft, database: Node<'_>) {
     query(draft, database.at("query"));
 }
 
-/// A query of a database.
+/// Adds a database query.
 pub(super) fn query(draft: &mut Draft, query: Node<'_>) {
     draft.add_detail(DetailKind::DatabaseQuery, query);
     if let Some(text) = query.str() {
@@ -179,7 +179,7 @@ pub(super) fn query(draft: &mut Draft, query: Node<'_>) {
     }
 }
 
-/// What was taken is the target; where it went is the far end.
+/// Adds the sources of an exfiltration as targets and its destinations as far ends.
 fn exfiltration(draft: &mut Draft, exfiltration: Node<'_>) {
     for (key, role) in [("sources", Role::Target), ("targets", Role::Remote)] {
         for end in exfiltration.at(key).items() {
@@ -196,7 +196,7 @@ fn exfiltration(draft: &mut Draft, exfiltration: Node<'_>) {
     }
 }
 
-/// Adds a resource that data came from or went to; where it went to may be another account.
+/// Adds the source or destination of data. A destination may be in another account.
 pub(super) fn data_end(draft: &mut Draft, role: Role, name: Node<'_>) {
     let Some(full) = name.str() else {
         draft.add(IndicatorKind::Arn, role, name);
@@ -217,14 +217,14 @@ pub(super) fn data_end(draft: &mut Draft, role: Role, name: Node<'_>) {
     }
 }
 
-/// Tells the account at the far end, where it is not ours.
+/// Adds the account of the far end, where it is not ours.
 pub(super) fn other_account(draft: &mut Draft, other: &str, about: &str) {
     if is_other_account(draft.account.as_deref(), other) {
         draft.add_detail_text(DetailKind::OtherAccount, other, Some(about));
     }
 }
 
-/// Members of policies and groups of clusters that are everybody: no record is about them.
+/// Members of policies and groups of clusters that mean everybody. No record is about them.
 const EVERYBODY: [&str; 5] = [
     "allUsers",
     "allAuthenticatedUsers",
@@ -233,8 +233,8 @@ const EVERYBODY: [&str; 5] = [
     "system:unauthenticated",
 ];
 
-/// The part of whoever is given a right. They have it from now on, whoever gave it, so that a record about the giver alone
-/// must not clear a threat: they count as who acted. A check tells only what is so.
+/// Returns the role of a grantee. In a threat a grantee counts as an actor, so that a record about the giver alone
+/// cannot clear the alert. A check only describes the current state.
 pub(super) fn grantee_role(draft: &Draft, name: Node<'_>) -> Role {
     let is_everybody = name.str().is_some_and(|name| EVERYBODY.contains(&name));
     match draft.class {
@@ -243,7 +243,7 @@ pub(super) fn grantee_role(draft: &Draft, name: Node<'_>) -> Role {
     }
 }
 
-/// Who was given a role, or lost it.
+/// Adds the principal that was granted a role or lost it.
 pub(super) fn iam_binding(draft: &mut Draft, binding: Node<'_>) {
     let part = match binding.at("action").is("REMOVE") {
         true => Role::Related,
@@ -263,7 +263,7 @@ pub(super) fn iam_binding(draft: &mut Draft, binding: Node<'_>) {
     }
 }
 
-/// What matched in memory or in a file.
+/// Adds a signature that matched in memory or in a file.
 ///
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/Indicator#ProcessSignature>
 fn read_signature(draft: &mut Draft, signature: Node<'_>) {
@@ -288,7 +288,7 @@ fn read_signature(draft: &mut Draft, signature: Node<'_>) {
     }
 }
 
-/// The package that is vulnerable, and the version of it that is not.
+/// Adds the vulnerable package and the fixed version.
 fn package(draft: &mut Draft, vulnerability: Node<'_>) {
     let name = |package: Node<'_>| package.at("packageName").str().map(str::to_owned);
     for package in vulnerability.at("offendingPackage").items() {
@@ -308,7 +308,7 @@ fn package(draft: &mut Draft, vulnerability: Node<'_>) {
     }
 }
 
-/// What a firewall rule lets in or out.
+/// Adds the traffic that a firewall rule allows.
 fn ip_rules(draft: &mut Draft, rules: Node<'_>) {
     let direction = match rules.at("direction").str() {
         Some("INGRESS") => "inbound",
@@ -344,7 +344,7 @@ fn ports(range: Node<'_>) -> Option<String> {
     })
 }
 
-/// Controls of a standard.
+/// Adds the controls of a standard.
 pub(super) fn controls(draft: &mut Draft, compliance: Node<'_>) {
     let standard = compliance.at("standard").str().unwrap_or_default();
     let version = compliance.at("version").text().unwrap_or_default();

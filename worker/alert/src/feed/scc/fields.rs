@@ -1,10 +1,10 @@
-//! What is made of a value of a finding.
+//! Readings: how a value of a finding is added to the draft.
 
 use super::super::{Draft, Node};
 use super::resource_name::ResourceName;
 use crate::{DetailKind, Indicator, IndicatorKind, Role};
 
-/// What is made of a value.
+/// The way in which a value is added.
 pub(super) enum Reading {
     /// A typed value.
     Value(IndicatorKind, Role),
@@ -16,11 +16,11 @@ pub(super) enum Reading {
     Host(Role),
     /// A detail.
     Detail(DetailKind),
-    /// A detail with words before it.
+    /// A detail with a label before it.
     Labelled(DetailKind, &'static str),
-    /// A detail that is told where a field is true.
+    /// A detail that is added when the field is true.
     Flag(DetailKind, &'static str),
-    /// Free text, which may name things.
+    /// Free text, which may name indicators.
     Text,
     /// A record that is read as a whole.
     Record(fn(&mut Draft, Node<'_>)),
@@ -66,14 +66,15 @@ impl Reading {
     }
 }
 
-/// The text of a field that is filled in: exports write all fields, with zero, `false` and `…_UNSPECIFIED` for none.
+/// Returns the text of a filled field. Exports write all fields, with zero, `false` and `…_UNSPECIFIED` for empty
+/// ones.
 pub(super) fn filled(node: Node<'_>) -> Option<String> {
     node.text().filter(|text| {
         !matches!(text.as_str(), "0" | "0.0" | "false" | "0s") && !text.ends_with("_UNSPECIFIED")
     })
 }
 
-/// Reads the descendants under these names, of each element of the lists on the way.
+/// Calls `read` for the descendants under these names, through lists.
 pub(super) fn each<'a>(node: Node<'a>, path: &str, read: &mut dyn FnMut(Node<'a>)) {
     let (key, rest) = path.split_once('/').unwrap_or((path, ""));
     for item in node.items() {
@@ -87,7 +88,7 @@ pub(super) fn each<'a>(node: Node<'a>, path: &str, read: &mut dyn FnMut(Node<'a>
     }
 }
 
-/// The name of a member of a policy: `user:a@b.c` is `a@b.c`.
+/// Returns the name of a member of a policy: `user:a@b.c` is `a@b.c`.
 ///
 /// <https://cloud.google.com/iam/docs/principal-identifiers>
 pub(super) fn plain_member(text: &str) -> &str {
@@ -99,13 +100,13 @@ pub(super) fn plain_member(text: &str) -> &str {
     plain.split_once("?uid=").map_or(plain, |(name, _)| name)
 }
 
-/// Returns a member of a policy as the indicator has it.
+/// Returns a member of a policy in the indicator's form.
 pub(super) fn canonical_member(node: Node<'_>) -> Option<String> {
     let plain = plain_member(node.str()?);
     Indicator::parse(IndicatorKind::Principal, plain, Role::Related).map(|one| one.value)
 }
 
-/// Adds a member of a policy, and gives its name.
+/// Adds a member of a policy and returns its name.
 pub(super) fn member<'a>(draft: &mut Draft, role: Role, node: Node<'a>) -> Option<&'a str> {
     let Some(text) = node.str() else {
         draft.add(IndicatorKind::Principal, role, node);

@@ -1,4 +1,4 @@
-//! `kubernetes` of a finding: pods, nodes, roles, bindings and what was asked of the API server.
+//! `kubernetes` of a finding: pods, nodes, roles, bindings and requests to the API server.
 //!
 //! <https://cloud.google.com/security-command-center/docs/reference/rest/v2/Kubernetes>
 
@@ -40,7 +40,7 @@ pub(super) fn read(draft: &mut Draft, kubernetes: Node<'_>) {
     }
 }
 
-/// A name with its namespace before it.
+/// Returns a name with its namespace before it.
 fn namespaced(node: Node<'_>) -> Option<String> {
     let name = node.at("name").str()?;
     let namespace = node.at("ns").str();
@@ -57,7 +57,7 @@ fn permission(draft: &mut Draft, role: Node<'_>, about: Option<&str>) {
     draft.add_detail_text(DetailKind::Permission, &format!("{kind}{name}"), about);
 }
 
-/// Reads who was bound to a role: see [`grantee_role`].
+/// Reads the subjects that were bound to a role: see [`grantee_role`].
 fn read_binding(draft: &mut Draft, binding: Node<'_>) {
     let role = binding.at("role");
     if !binding.at("subjects").exists() {
@@ -78,7 +78,7 @@ fn read_binding(draft: &mut Draft, binding: Node<'_>) {
     }
 }
 
-/// What somebody asked whether it is allowed: `get secrets in kube-system`.
+/// Adds a permission that was queried: `get secrets in kube-system`.
 fn access_review(draft: &mut Draft, review: Node<'_>) {
     let text = |key: &str| review.at(key).str().map(str::to_owned);
     let resource = match (text("resource"), text("subresource")) {
@@ -91,7 +91,7 @@ fn access_review(draft: &mut Draft, review: Node<'_>) {
     draft.add_detail_text(DetailKind::Permission, &written.join(" "), None);
 }
 
-/// An object that was made or changed.
+/// Adds an object that was created or changed.
 fn read_object(draft: &mut Draft, object: Node<'_>) {
     if let Some(name) = namespaced(object) {
         let kind = object.at("kind").str().unwrap_or("Object");

@@ -1,4 +1,4 @@
-//! Where the resource of a finding is: cloud, account, region, and the resource itself.
+//! Cloud, account, region and resource of a finding.
 
 use std::collections::BTreeMap;
 
@@ -87,8 +87,8 @@ fn account_name(provider: Provider, resource: Node<'_>) -> Option<String> {
     }
 }
 
-/// The account of the key: the one that the resource's name has, which all versions of the API and all listings tell
-/// alike. Where it has none, the number of the source, which stays the same while the parent before it is an
+/// Returns the account of the key: the account in the resource's name, which is the same in all API versions and
+/// listings. Without one it is the number of the source, which stays the same when the parent before it is an
 /// organisation, a folder or a project.
 fn key_account(parsed: &ResourceName<'_>, finding: Node<'_>) -> String {
     let source = || {
@@ -105,9 +105,10 @@ fn key_account(parsed: &ResourceName<'_>, finding: Node<'_>) -> String {
         .to_owned()
 }
 
-/// The project's id, by which it is routed and asked about: as the resource's name has it, unless that has the number, as
-/// Event Threat Detection writes it; else as the notification tells it (`projectDisplayName` is the id, see
-/// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/GcpMetadata>); else the number.
+/// Returns the project's id for routing and look-ups. The resource's name has it, unless it has the number, as Event
+/// Threat Detection writes it. Otherwise the notification has it (`projectDisplayName` is the id, see
+/// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/GcpMetadata>). The last resort is the
+/// number.
 fn project(named: Option<&str>, source: Node<'_>, resource: Node<'_>) -> Option<String> {
     let metadata = resource.at("gcpMetadata");
     let told = [
@@ -129,8 +130,8 @@ fn project(named: Option<&str>, source: Node<'_>, resource: Node<'_>) -> Option<
         .map(str::to_owned)
 }
 
-/// The project's number: in the resource's name, in what the notification says of the resource, beside the id in what the
-/// detector says, or in the canonical name, which begins with the project of the resource where it is in one.
+/// Returns the project's number: from the resource's name, from the notification's resource, beside the id in the
+/// detector's fields, or from the canonical name, which begins with the resource's project if it has one.
 ///
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.findings>
 fn project_number<'a>(
@@ -155,8 +156,8 @@ fn project_number<'a>(
     all.find(|text| !text.is_empty() && is_number(text))
 }
 
-/// Keeps both spellings of a project where the finding has both: the id is the account, and the number stands as its name
-/// where the project has no other one. Records are kept by either.
+/// Keeps both spellings of a project where the finding has both, because registers use either. The id is the account,
+/// and the number becomes its name where the project has no other.
 fn name_project_twice(draft: &mut Draft, number: Option<&str>) {
     let is_google = matches!(draft.provider, Provider::Gcp | Provider::Other);
     let (Some(number), Some(id)) = (number.filter(|_| is_google), draft.account.as_deref()) else {
@@ -172,6 +173,8 @@ fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Returns whether a text is a project id.
+///
 /// <https://cloud.google.com/resource-manager/docs/creating-managing-projects#before_you_begin>
 fn is_project_id(text: &str) -> bool {
     (6..=30).contains(&text.len())
@@ -182,7 +185,7 @@ fn is_project_id(text: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// Whether an account is another one than ours, where both are spelled alike: by id or by number.
+/// Returns whether an account is not ours, where both are ids or both are numbers.
 pub(super) fn is_other_account(ours: Option<&str>, other: &str) -> bool {
     ours.is_some_and(|ours| ours != other && is_number(ours) == is_number(other))
 }

@@ -1,8 +1,9 @@
-//! `sourceProperties`: what detectors write in their own words, at any depth, under names that recur.
+//! `sourceProperties`: the detectors' own fields, at any depth, under recurring names.
 //!
-//! Event Threat Detection puts a record named after the rule into `properties`, such as `sensitiveRoleGrant`, or fills
-//! `properties` itself; Container Threat Detection, Web Security Scanner and Security Health Analytics write flat fields.
-//! Their names are listed in <https://cloud.google.com/chronicle/docs/ingestion/default-parsers/collect-security-command-center-findings>.
+//! Event Threat Detection puts a record named after the rule into `properties`, such as `sensitiveRoleGrant`, or
+//! fills `properties` itself. Container Threat Detection, Web Security Scanner and Security Health Analytics write
+//! flat fields. The names are listed in
+//! <https://cloud.google.com/chronicle/docs/ingestion/default-parsers/collect-security-command-center-findings>.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -18,12 +19,12 @@ use super::records::{drift, log_entry};
 use crate::caller::CallRecord;
 use crate::{DetailKind, IndicatorKind, Outcome, Role};
 
-/// How deep records are read.
+/// Maximum depth of records.
 const MAX_DEPTH: usize = 6;
 
-/// What is made of a field, by its name, at any depth.
+/// Readings of fields, by name at any depth.
 const FIELDS: &[(&str, Reading)] = &[
-    // Who acted, and from where.
+    // Actors and origins.
     ("principalEmail", Member(Role::Actor)),
     ("principalSubject", Member(Role::Actor)),
     ("userEmail", Member(Role::Actor)),
@@ -43,7 +44,7 @@ const FIELDS: &[(&str, Reading)] = &[
     ("loginAttempts", Record(attempt)),
     ("attemptCount", Detail(DetailKind::EventCount)),
     ("eventCount", Detail(DetailKind::EventCount)),
-    // Who it was done to, and what they were given.
+    // Targets and grants.
     ("externalMember", Member(Role::Related)),
     ("externalMemberName", Member(Role::Related)),
     ("externalMembers", Member(Role::Related)),
@@ -65,11 +66,11 @@ const FIELDS: &[(&str, Reading)] = &[
     ("ssoState", Labelled(DetailKind::Trait, "single sign-on:")),
     ("domainName", Labelled(DetailKind::Trait, "domain")),
     ("delta", Record(perimeter)),
-    // How it ended.
+    // Outcomes.
     ("status", Record(status)),
     ("jobState", Record(job_state)),
     ("vpcViolation", Record(violation)),
-    // Data, where it was and where it went.
+    // Data, its sources and destinations.
     ("query", Record(query)),
     ("sourceTables", Record(source_table)),
     ("sourceTable", Record(source_table)),
@@ -83,7 +84,7 @@ const FIELDS: &[(&str, Reading)] = &[
     ("sourceCloudsqlInstanceResource", Resource(Role::Target)),
     ("targetCloudsqlInstanceResource", Record(remote_resource)),
     ("backupId", Labelled(DetailKind::Trait, "backup")),
-    // The network.
+    // Network.
     ("ipConnection", Record(read_flow)),
     ("indicatorContext", Record(indicator_context)),
     ("dnsContexts", Record(dns)),
@@ -164,7 +165,7 @@ const FIELDS: &[(&str, Reading)] = &[
     ),
     ("walletAddress", Value(IndicatorKind::Wallet, Role::Related)),
     ("miningPool", Reading::Host(Role::Remote)),
-    // Where else to look.
+    // References.
     ("gcpResourceName", Resource(Role::Related)),
     ("sourceLogId", Record(log_entry)),
     ("contextUris", Record(related_findings)),
@@ -185,14 +186,14 @@ static BY_NAME: LazyLock<HashMap<String, &Reading>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Fields of a record that name who called, and from where.
+/// Fields of a record that name the caller.
 const CALLERS: [&str; 3] = ["principalEmail", "principalSubject", "userEmail"];
 const CALLED_FROM: [&str; 2] = ["callerIp", "sourceIp"];
 
-/// What is made of these names where Google tells what happened to an account.
+/// The reading of those fields where Google reports what happened to an account.
 const HAPPENED_TO: Reading = Member(Role::Target);
 
-/// Adds who acted by one record.
+/// Adds the callers of one record.
 fn add_callers(draft: &mut Draft, record: Node<'_>) {
     let at = |key: &str| record.at(key).items();
     let record = CallRecord {
@@ -239,14 +240,14 @@ fn walk(draft: &mut Draft, node: Node<'_>, depth: usize) {
             match depth.checked_sub(1) {
                 _ if is_read => {}
                 Some(depth) => walk(draft, item, depth),
-                // What is deeper may say who acted.
+                // A deeper record may name an actor.
                 None => draft.unseen |= item.members().next().is_some(),
             }
         }
     }
 }
 
-/// An address that a service was changed from, and who did.
+/// Adds an address from which a service was changed, and the actor.
 fn bad_ip(draft: &mut Draft, node: Node<'_>) {
     let from = draft.add(IndicatorKind::Ip, Role::Actor, node.at("ip"));
     draft.add_call(&CallRecord {
@@ -259,7 +260,7 @@ fn bad_ip(draft: &mut Draft, node: Node<'_>) {
     walk(draft, node, MAX_DEPTH);
 }
 
-/// A location that somebody does not come from: the record of the rule, and the place in it.
+/// Adds an unusual location of an actor: the rule's record and its location.
 fn location(draft: &mut Draft, node: Node<'_>) {
     if !node.is_object() {
         return;
@@ -285,7 +286,7 @@ fn location(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// A log-in of "Brute Force: SSH". Who fails to log in may type any name.
+/// Adds a log-in attempt of "Brute Force: SSH". A failed log-in may use any name.
 fn attempt(draft: &mut Draft, attempt: Node<'_>) {
     let result = attempt.at("authResult");
     let has_succeeded = result.is("SUCCESS");
@@ -317,14 +318,14 @@ fn attempt(draft: &mut Draft, attempt: Node<'_>) {
     }
 }
 
-/// A group that was changed.
+/// Adds a group that was changed.
 fn group(draft: &mut Draft, name: Node<'_>) {
     if let Some(plain) = member(draft, Role::Target, name) {
         draft.add_detail_text(DetailKind::Group, plain, None);
     }
 }
 
-/// Roles that a group has, on a resource.
+/// Adds the roles of a group on a resource.
 fn sensitive_roles(draft: &mut Draft, node: Node<'_>) {
     let resource = node.at("resource").str();
     for key in ["roles", "roleName"] {
@@ -334,7 +335,7 @@ fn sensitive_roles(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// Roles of a member that may not have them together.
+/// Adds roles of a member that must not be combined.
 fn offending_roles(draft: &mut Draft, node: Node<'_>) {
     let who = member(draft, Role::Related, node.at("description"));
     for role in node.at("roles").items() {
@@ -342,7 +343,7 @@ fn offending_roles(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// What a perimeter of VPC Service Controls no longer protects.
+/// Adds resources that a perimeter of VPC Service Controls no longer protects.
 fn perimeter(draft: &mut Draft, delta: Node<'_>) {
     for (list, changes) in delta.members() {
         for change in changes.items() {
@@ -356,7 +357,7 @@ fn perimeter(draft: &mut Draft, delta: Node<'_>) {
     }
 }
 
-/// A try to reach what a perimeter protects.
+/// Adds an attempt to reach a protected resource of a perimeter.
 fn violation(draft: &mut Draft, node: Node<'_>) {
     draft.outcome.get_or_insert(Outcome::Denied);
     draft.add_detail(DetailKind::ErrorCode, node.at("violationReason"));
@@ -371,7 +372,7 @@ fn destination_table(draft: &mut Draft, table: Node<'_>) {
     read_table(draft, table, Role::Remote);
 }
 
-/// A table of BigQuery.
+/// Adds a BigQuery table.
 fn read_table(draft: &mut Draft, table: Node<'_>, role: Role) {
     let parts = ["projectId", "datasetId", "tableId"].map(|key| table.at(key).str());
     let name: Vec<&str> = parts.into_iter().flatten().collect();
@@ -382,7 +383,7 @@ fn read_table(draft: &mut Draft, table: Node<'_>, role: Role) {
     }
 }
 
-/// Where BigQuery extracted data to: a bucket or a folder of Drive.
+/// Adds the destination of a BigQuery extract: a bucket or a folder of Drive.
 fn destination(draft: &mut Draft, node: Node<'_>) {
     storage_uri(draft, node.at("originalUri"));
     if let Some(name) = node.at("collectionName").str() {
@@ -399,7 +400,7 @@ fn destination(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// `gs://bucket/object`, or the address of another service.
+/// Adds `gs://bucket/object`, or the address of another service.
 fn storage_uri(draft: &mut Draft, uri: Node<'_>) {
     let Some(text) = uri.str() else { return };
     match text.strip_prefix("gs://") {
@@ -418,7 +419,7 @@ fn remote_resource(draft: &mut Draft, name: Node<'_>) {
     data_end(draft, Role::Remote, name);
 }
 
-/// What is known of an address that is an indicator.
+/// Adds the context of an indicator address.
 fn indicator_context(draft: &mut Draft, node: Node<'_>) {
     let ip = address(node.at("ipAddress"));
     for (kind, key) in [
@@ -439,7 +440,7 @@ fn indicator_context(draft: &mut Draft, node: Node<'_>) {
     );
 }
 
-/// A question to the name service. Who asked is a machine of ours.
+/// Adds a DNS query. The client is a machine of ours.
 fn dns(draft: &mut Draft, node: Node<'_>) {
     draft.add(IndicatorKind::Ip, Role::Related, node.at("sourceIp"));
     let name = node.at("queryName");
@@ -450,7 +451,7 @@ fn dns(draft: &mut Draft, node: Node<'_>) {
     });
 }
 
-/// Ports that Security Health Analytics found open.
+/// Adds ports that Security Health Analytics found open.
 fn accessible_ports(draft: &mut Draft, node: Node<'_>) {
     let protocol = node.at("ipProtocol").str().unwrap_or("any protocol");
     let ports: Vec<String> = node.at("ports").items().filter_map(Node::text).collect();
@@ -461,7 +462,7 @@ fn accessible_ports(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// A command line, as one text or as a list of its words.
+/// Adds a command line, as one text or as a list of words.
 fn command(draft: &mut Draft, node: Node<'_>) {
     let words: Vec<String> = node.items().filter_map(argument).collect();
     let line = match (words.as_slice(), node.str()) {
@@ -472,7 +473,7 @@ fn command(draft: &mut Draft, node: Node<'_>) {
     draft.add_from_text(&line);
 }
 
-/// Links of a finding; those to related findings name them.
+/// Adds the related findings that links of a finding name.
 fn related_findings(draft: &mut Draft, links: Node<'_>) {
     for link in links.at("relatedFindingUri").items() {
         let name = [link.at("displayName"), link.at("url")];
@@ -482,7 +483,7 @@ fn related_findings(draft: &mut Draft, links: Node<'_>) {
     }
 }
 
-/// Controls by their standard, as Security Health Analytics writes them.
+/// Adds controls by their standard, as Security Health Analytics writes them.
 fn standards(draft: &mut Draft, node: Node<'_>) {
     for (standard, versions) in node.members() {
         for version in versions.items() {

@@ -1,4 +1,4 @@
-//! The fields of a finding that each tell one thing, as rows.
+//! Simple fields of a finding, as rows of a table.
 
 use super::super::{Draft, Node};
 use super::fields::Reading::{self, Detail, Flag, Labelled, Member, Record, Resource, Value};
@@ -9,7 +9,7 @@ use crate::DetailKind::{
 };
 use crate::{IndicatorKind, Role};
 
-/// Fields by the record that they stand in; `/` separates names, and lists on the way are read element by element.
+/// Fields by their record. `/` separates names, and lists on the way are opened.
 ///
 /// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.locations.findings>
 const RECORDS: &[(&str, &[(&str, Reading)])] = &[
@@ -305,7 +305,7 @@ pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
             each(record, path, &mut |node| reading.read(draft, node));
         }
     }
-    // A folder's or project's own detector: `…/customModules/<id>`.
+    // A custom detector of a folder or project: `…/customModules/<id>`.
     if let Some(module) = finding
         .at("moduleName")
         .str()
@@ -315,14 +315,14 @@ pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
     }
 }
 
-/// Another finding's group; the finding that others are grouped under names itself.
+/// Adds the group of another finding. The leading finding of a group names itself, which is skipped.
 fn group(draft: &mut Draft, id: Node<'_>) {
     if id.str().is_some_and(|id| id != draft.id) {
         draft.add_detail(RelatedFinding, id);
     }
 }
 
-/// From where a vulnerability can be reached: `NETWORK`, in API v1 and v2 with a prefix.
+/// Adds the attack vector of a vulnerability: `NETWORK`, with a prefix in API v1 and v2.
 fn attack_vector(draft: &mut Draft, vector: Node<'_>) {
     if let Some(word) = filled(vector) {
         let word = word.strip_prefix("ATTACK_VECTOR_").unwrap_or(&word);
@@ -330,7 +330,7 @@ fn attack_vector(draft: &mut Draft, vector: Node<'_>) {
     }
 }
 
-/// What found an anomaly of an agent, with its reason.
+/// Adds the detector of an agent's anomaly, with its reason.
 fn detector(draft: &mut Draft, detector: Node<'_>) {
     let name = detector
         .at("detectorId")
@@ -345,7 +345,7 @@ fn detector(draft: &mut Draft, detector: Node<'_>) {
     }
 }
 
-/// Where the log entry is that a finding was made of.
+/// Adds the location of the log entry behind a finding.
 pub(super) fn log_entry(draft: &mut Draft, entry: Node<'_>) {
     let Some(id) = entry.at("insertId").str() else {
         return;
@@ -358,7 +358,7 @@ pub(super) fn log_entry(draft: &mut Draft, entry: Node<'_>) {
     draft.add_detail_text(Trait, &format!("log entry {id}{log}{container}"), None);
 }
 
-/// How a policy has drifted from a posture.
+/// Adds the drift of a policy from a posture.
 pub(super) fn drift(draft: &mut Draft, drift: Node<'_>) {
     let text = |keys: [&str; 2]| {
         let told = keys.iter().find_map(|key| drift.path(key).text());

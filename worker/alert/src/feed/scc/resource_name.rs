@@ -1,21 +1,21 @@
-//! Full resource names: `//compute.googleapis.com/projects/p/zones/z/instances/i`, and what stands in their place for
-//! resources of AWS and Azure.
+//! Full resource names: `//compute.googleapis.com/projects/p/zones/z/instances/i`, and the names of AWS and Azure
+//! resources.
 //!
 //! <https://cloud.google.com/asset-inventory/docs/asset-names>
 
 use super::super::Draft;
 use crate::{IndicatorKind, Provider, Role};
 
-/// The parts of a full resource name that we use.
+/// The parts of a full resource name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ResourceName<'a> {
     /// The name as the resource's own cloud writes it.
     pub(super) id: &'a str,
     /// The resource's cloud.
     pub(super) provider: Provider,
-    /// Project id, or number where the name has that; AWS account id; Azure subscription id.
+    /// Project id or number; AWS account id; Azure subscription id.
     pub(super) account: Option<&'a str>,
-    /// Organisation or folder, by number, of a resource that is in no project.
+    /// Number of the organisation or folder of a resource outside of projects.
     pub(super) parent: Option<&'a str>,
     /// Zone, region or location.
     pub(super) place: Option<&'a str>,
@@ -23,7 +23,7 @@ pub(super) struct ResourceName<'a> {
     pub(super) kind: &'a str,
     /// The last segment.
     pub(super) name: Option<&'a str>,
-    /// What kind of indicator the name is.
+    /// The indicator kind of the name.
     pub(super) indicator: Option<IndicatorKind>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> ResourceName<'a> {
         let host = full
             .strip_prefix("//")
             .and_then(|name| name.split_once('/'));
-        // Behind the host of another cloud stands the name that this cloud gives.
+        // After the host of another cloud comes that cloud's own name.
         let id = match host {
             Some((host, _)) if host.ends_with(".googleapis.com") => full,
             Some((host, _)) => full.get(host.len() + 2..).unwrap_or(full),
@@ -51,7 +51,7 @@ impl<'a> ResourceName<'a> {
         Self::parse_path(full, Provider::Gcp)
     }
 
-    /// `arn:aws:ec2:eu-west-1:444455556666:instance/i-1`
+    /// Parses an ARN such as `arn:aws:ec2:eu-west-1:444455556666:instance/i-1`.
     fn parse_arn(arn: &'a str) -> Option<Self> {
         let mut parts = arn.splitn(6, ':').skip(2);
         let (service, region, account) = (parts.next()?, parts.next()?, parts.next()?);
@@ -108,7 +108,7 @@ impl<'a> ResourceName<'a> {
         }
     }
 
-    /// Adds the resource and its name, where they are indicators, as what plays this part; returns whether one was added.
+    /// Adds the resource and its name, where they are indicators, with this role. Returns whether one was added.
     pub(super) fn add(&self, draft: &mut Draft, role: Role) -> bool {
         let arn = draft.add_text(IndicatorKind::Arn, role, self.id);
         let name = self
@@ -119,7 +119,7 @@ impl<'a> ResourceName<'a> {
     }
 }
 
-/// Service and collection of what kind of indicator; `*` stands for any collection.
+/// Service, collection and indicator kind; `*` stands for any collection.
 type Kinds = &'static [(&'static str, &'static str, IndicatorKind)];
 
 const GOOGLE: Kinds = &[
@@ -197,7 +197,7 @@ const AZURE: Kinds = &[
 ];
 
 fn indicator(kinds: Kinds, service: &str, kind: &str) -> Option<IndicatorKind> {
-    // Pods stand under whatever serves their cluster.
+    // Pods are nested under the resource that serves their cluster.
     if kind == "pods" {
         return Some(IndicatorKind::Container);
     }
@@ -214,7 +214,7 @@ fn indicator(kinds: Kinds, service: &str, kind: &str) -> Option<IndicatorKind> {
 mod tests {
     use super::*;
 
-    /// Account, place, kind of indicator and name.
+    /// Returns account, location, indicator kind and name as text.
     fn parts(full: &str) -> String {
         let parsed = ResourceName::parse(full);
         let kind = parsed.indicator.map(IndicatorKind::as_str);
@@ -244,7 +244,7 @@ mod tests {
                 "- - principal admins@example.com",
             ),
             ("", "- - - -"),
-            // The end of these names is chosen by whoever makes the resource.
+            // The creator of the resource chooses the end of these names.
             (
                 "//pubsub.googleapis.com/projects/p/subscriptions/s",
                 "p - - s",

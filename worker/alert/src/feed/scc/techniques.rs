@@ -168,10 +168,10 @@ const TECHNIQUES: &[(&str, &str)] = &[
     ("VALID_ACCOUNTS", "T1078"),
 ];
 
-/// The id of a technique that is named, but not known here.
+/// The id of a technique whose name is not known here.
 const UNKNOWN: &str = "T?";
 
-/// The technique that SCC calls by this name; nothing if it is none of a technique.
+/// Returns the technique with this SCC name, or `None` if the name is not that of a technique.
 pub(super) fn by_name(name: &str) -> Option<Technique> {
     let is_name = name != "TECHNIQUE_UNSPECIFIED"
         && name.contains(|c: char| c.is_ascii_uppercase())
@@ -186,7 +186,7 @@ pub(super) fn by_name(name: &str) -> Option<Technique> {
     })
 }
 
-/// `RESOURCE_HIJACKING` is `Resource Hijacking`.
+/// Returns `RESOURCE_HIJACKING` as `Resource Hijacking`.
 fn words(name: &str) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// `MitreAttack.Technique` as Google's client library for API version 2 has it, with the ids of its comments.
+    /// Names of `MitreAttack.Technique` in Google's client library for API v2, with the ids of its comments.
     #[test]
     fn every_name_of_the_api_is_known_and_one_that_is_newer_is_kept() {
         let names = include_str!("../../../../../tests/fixtures/findings/scc-techniques.txt");

@@ -1,4 +1,4 @@
-//! ASFF as any product fills it in.
+//! ASFF fields of any product.
 
 use super::super::guardduty::{caller_account, finding_of_arn, read_action};
 use super::super::{Draft, Node};
@@ -32,13 +32,13 @@ pub(super) fn read(node: Node<'_>, id: &str, product: &str) -> Result<Draft, Rea
     draft.times.created = node.at("CreatedAt").time();
     draft.times.updated = node.at("UpdatedAt").time();
     draft.seen(node.at("FirstObservedAt"), node.at("LastObservedAt"));
-    // Before the credentials are read, which are of that account.
+    // The account must be known before the credentials are read.
     draft.caller_account = caller_account(&draft, node);
     for one in node.at("Resources").items() {
         resource::read(&mut draft, one);
     }
     read_action(&mut draft, node);
-    // Only GuardDuty writes the error code of calls that failed: of others nobody knows how a call ended.
+    // Only GuardDuty writes the error code of failed calls. For other products the outcome is unknown.
     if node.path("Action/AwsApiCallAction").is_object() {
         draft.outcome = draft
             .outcome
@@ -46,7 +46,7 @@ pub(super) fn read(node: Node<'_>, id: &str, product: &str) -> Result<Draft, Rea
     }
     network::read(&mut draft, node);
     kind::add_control(&mut draft, node);
-    // Those of Security Hub's own controls repeat the finding.
+    // Resources of Security Hub's own controls repeat the finding.
     if draft.product != "securityhub" {
         resource::add_members(&mut draft, node.at("ProductFields"), None);
     }
@@ -54,12 +54,12 @@ pub(super) fn read(node: Node<'_>, id: &str, product: &str) -> Result<Draft, Rea
     Ok(draft)
 }
 
-/// One resource, as a target.
+/// Reads one resource as a target.
 pub(super) fn read_resource(draft: &mut Draft, one: Node<'_>) {
     resource::read(draft, one);
 }
 
-/// What ASFF names beside resources, of any product.
+/// Reads the entities of ASFF that are not resources, for any product.
 pub(super) fn entities(draft: &mut Draft, node: Node<'_>) {
     evidence::read(draft, node);
     vulnerability::read(draft, node);

@@ -1,6 +1,6 @@
-//! What sort of finding it is, by its product, its check or its types.
+//! Finds the class of a finding by its product, its check or its types.
 //!
-//! | what | class |
+//! | input | class |
 //! |---|---|
 //! | products of [`CHECKERS`]: Config, Access Analyzer, Patch Manager, … | posture |
 //! | Macie | posture for its policy findings, else sensitive data |
@@ -11,12 +11,12 @@
 //! | `Software and Configuration Checks/Vulnerabilities/…` | vulnerability |
 //! | `Software and Configuration Checks/…`, network reachability of Inspector among them | posture |
 //! | `Sensitive Data Identifications/…` | sensitive data |
-//! | nothing of these | threat; vulnerability where it names packages alone |
+//! | anything else | threat; vulnerability where it names packages alone |
 
 use super::super::Node;
 use crate::Class;
 
-/// Products of Amazon that look how things are configured; their types may say what could come of it.
+/// Amazon products that check configurations. Their types may name possible consequences.
 const CHECKERS: [&str; 6] = [
     "access-analyzer",
     "config",
@@ -26,8 +26,9 @@ const CHECKERS: [&str; 6] = [
     "trusted-advisor",
 ];
 
-/// Types by how they begin: <https://docs.aws.amazon.com/securityhub/latest/userguide/securityhub-findings-format-type-taxonomy.html>.
-/// Of several the first row that fits counts: who acted is never filed under a check.
+/// Classes by prefixes of types:
+/// <https://docs.aws.amazon.com/securityhub/latest/userguide/securityhub-findings-format-type-taxonomy.html>. The
+/// first matching row counts, so that activity is never filed under a check.
 const NAMESPACES: [(&str, Class); 6] = [
     ("TTPs", Class::Threat),
     ("Effects", Class::Threat),
@@ -40,7 +41,7 @@ const NAMESPACES: [(&str, Class); 6] = [
     ("Software and Configuration Checks", Class::Posture),
 ];
 
-/// What makes a `Compliance` the result of a check.
+/// Fields that make a `Compliance` the result of a check.
 const RESULTS: [&str; 3] = ["Status", "SecurityControlId", "RelatedRequirements"];
 
 /// Returns the class of a finding of any product but GuardDuty.
@@ -71,7 +72,7 @@ fn by_product(node: Node<'_>, product: &str, types: &[String]) -> Option<Class> 
     match product {
         "macie" if types.iter().any(|text| text.contains("Policy:")) => Some(Class::Posture),
         "macie" => Some(Class::SensitiveData),
-        // Keys that leaked, and what Amazon was told that the account does to others.
+        // Leaked keys, and reported abuse by the account.
         "health" if generator.contains("_RISK_") || generator.contains("_ABUSE_") => {
             Some(Class::Threat)
         }
@@ -86,7 +87,7 @@ fn by_type(types: &[String]) -> Option<Class> {
         .map(|(_, class)| *class)
 }
 
-/// Returns what follows a namespace in a type.
+/// Returns the part of a type after a namespace.
 fn within<'a>(text: &'a str, namespace: &str) -> Option<&'a str> {
     let head = text.get(..namespace.len())?;
     let rest = text.get(namespace.len()..)?;
@@ -94,8 +95,8 @@ fn within<'a>(text: &'a str, namespace: &str) -> Option<&'a str> {
     (is_whole && head.eq_ignore_ascii_case(namespace)).then(|| rest.trim_start_matches('/'))
 }
 
-/// Whether a type says more than its namespace and category: `TTPs/Discovery/Recon:EC2-PortScan`, or one that is
-/// outside the taxonomy.
+/// Returns whether a type is more specific than its namespace and category, such as
+/// `TTPs/Discovery/Recon:EC2-PortScan`, or outside the taxonomy.
 pub(super) fn is_specific(text: &str) -> bool {
     let mut namespaces = NAMESPACES.iter().filter(|(name, _)| !name.contains('/'));
     match namespaces.find_map(|(name, _)| within(text, name)) {

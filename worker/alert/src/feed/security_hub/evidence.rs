@@ -1,16 +1,16 @@
-//! What ASFF names beside resources: threats, malware, threat lists, processes, patches, notes.
+//! ASFF fields beside resources: threats, malware, threat lists, processes, patches, notes.
 //!
-//! Values are related, for their part is not told; but the far end that a threat list knows is who came or who was
-//! contacted, as the direction of the finding says.
+//! Values are related, because their role is unknown. A far end on a threat list is an actor or a remote, by the
+//! direction of the finding.
 
 use super::super::control::told;
 use super::super::{Draft, Node};
 use crate::{Class, DetailKind, Direction, IndicatorKind, Role};
 
-/// Most entries of a list that are read.
+/// Maximum number of entries of a list that are read.
 const MAX_ENTRIES: usize = 64;
 
-/// Values of threat lists by their type.
+/// Indicator kinds of threat lists, by type.
 const LISTED: [(&str, IndicatorKind); 10] = [
     ("DOMAIN", IndicatorKind::Domain),
     ("EMAIL_ADDRESS", IndicatorKind::Email),
@@ -24,7 +24,7 @@ const LISTED: [(&str, IndicatorKind); 10] = [
     ("URL", IndicatorKind::Url),
 ];
 
-/// Counts of a patch run with what they count.
+/// Counts of a patch run with their labels.
 const PATCHES: [(&str, &str); 6] = [
     ("MissingCount", "missing"),
     ("FailedCount", "failed"),
@@ -34,10 +34,10 @@ const PATCHES: [(&str, &str); 6] = [
     ("InstalledPendingReboot", "waiting for a reboot"),
 ];
 
-/// Reads an entry of a list.
+/// A reader of one entry of a list.
 type Reader = fn(&mut Draft, Node<'_>);
 
-/// Reads what any product's findings may name.
+/// Reads the fields that findings of any product may have.
 pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     let lists: [(&str, Reader); 3] = [
         ("Threats", read_threat),
@@ -67,13 +67,13 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     read_opinions(draft, node);
 }
 
-/// Returns the entries that are read; what is beyond them may be what ran, or who acted.
+/// Returns the entries up to the limit. Dropped entries may name processes or actors, which is recorded.
 fn within<'a>(draft: &mut Draft, list: Node<'a>) -> impl Iterator<Item = Node<'a>> + use<'a> {
     draft.unseen |= list.items().nth(MAX_ENTRIES).is_some();
     list.items().take(MAX_ENTRIES)
 }
 
-/// The part of what a threat list knows: who came, or who was contacted. A check tells of nobody who did.
+/// Returns the role of a value on a threat list: actor or remote. In a check it is neither.
 fn role_of(draft: &Draft, kind: IndicatorKind, value: Node<'_>) -> Role {
     let is_end = matches!(
         kind,
@@ -155,7 +155,7 @@ fn read_process(draft: &mut Draft, process: Node<'_>) {
     draft.add_detail_text(DetailKind::Trait, &numbers.join(", "), about.as_deref());
 }
 
-/// `patches: 3 missing, 1 failed`; empty where all counts are 0.
+/// Returns `patches: 3 missing, 1 failed`, or an empty text where all counts are 0.
 fn counts(summary: Node<'_>) -> String {
     let counts = PATCHES.iter().filter_map(|(key, word)| {
         let count = summary.at(key).count().filter(|count| *count > 0)?;
@@ -168,7 +168,7 @@ fn counts(summary: Node<'_>) -> String {
     }
 }
 
-/// What people and the product think of it. What speaks for it clears nothing.
+/// Reads the opinions of people and of the product. A favourable one clears nothing.
 fn read_opinions(draft: &mut Draft, node: Node<'_>) {
     if let Some(verified) = node.at("VerificationState").str().and_then(told) {
         let kind = match verified {
@@ -203,7 +203,7 @@ fn read_opinions(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// Adds a detail that is no placeholder.
+/// Adds a detail, unless the value is a placeholder.
 pub(super) fn add_told(draft: &mut Draft, kind: DetailKind, node: Node<'_>, about: Option<&str>) {
     let text = node.text().unwrap_or_default();
     if let Some(text) = told(&text) {

@@ -1,7 +1,7 @@
-//! GuardDuty through Security Hub: from ASFF back to GuardDuty's own shape.
+//! Converts GuardDuty findings from ASFF back to GuardDuty's own shape.
 //!
-//! `ProductFields` holds GuardDuty's fields by path (`aws/guardduty/service/action/…`); `Action` and `Resources` hold
-//! what ASFF has names for.
+//! `ProductFields` holds GuardDuty's fields by path (`aws/guardduty/service/action/…`). `Action` and `Resources` hold
+//! the fields that ASFF has names for.
 
 use serde_json::{Map, Value, json};
 
@@ -33,12 +33,12 @@ pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
             .find_map(|key| node.at("Severity").at(key).text())
             .unwrap_or_default();
     }
-    // What GuardDuty's shape has no place for is kept as any other product's.
+    // Fields outside GuardDuty's shape are read as for any other product.
     super::asff::entities(&mut draft, node);
     Ok(draft)
 }
 
-/// The severity that somebody gave the finding in Security Hub: its label, where GuardDuty gave it another one.
+/// Returns the severity label that was set in Security Hub, where it differs from GuardDuty's.
 fn raised(node: Node<'_>) -> Option<Severity> {
     let label = node.path("Severity/Label").str()?;
     let given = node.path("FindingProviderFields/Severity/Label");
@@ -49,7 +49,8 @@ fn native(node: Node<'_>, id: &str, resource: Value) -> Value {
     let mut native = finding(node);
     let mut service = take(&mut native, "service");
     if let Value::Object(service) = &mut service {
-        // Of an attack sequence, <https://docs.aws.amazon.com/securityhub/1.0/APIReference/API_Detection.html>.
+        // Fields of an attack sequence,
+        // <https://docs.aws.amazon.com/securityhub/1.0/APIReference/API_Detection.html>.
         for (key, value) in [
             ("action", action(node.at("Action"))),
             ("detection", copy(node.at("Detection"))),
@@ -84,14 +85,14 @@ fn native(node: Node<'_>, id: &str, resource: Value) -> Value {
         "resource": resource,
         "service": service,
     });
-    // What Security Hub has fields for is told by those.
+    // Security Hub's own fields have precedence.
     if let (Value::Object(native), Value::Object(told)) = (&mut native, told) {
         native.extend(told);
     }
     native
 }
 
-/// Takes an object out of another one; an empty one where there is none.
+/// Takes an object out of another one, or returns an empty one.
 fn take(from: &mut Value, key: &str) -> Value {
     let taken = from.get_mut(key).map(Value::take);
     taken.filter(Value::is_object).unwrap_or_else(|| json!({}))
@@ -110,7 +111,7 @@ fn kind(node: Node<'_>) -> Value {
     first.map_or(Value::Null, |name| json!(native_type(name)))
 }
 
-/// ASFF's `Action` has GuardDuty's fields under other names of the outer objects only.
+/// Converts ASFF's `Action`, which differs from GuardDuty's only in the names of the outer objects.
 fn action(action: Node<'_>) -> Value {
     let mut map = Map::new();
     if action.at("ActionType").exists() {
@@ -129,7 +130,7 @@ fn action(action: Node<'_>) -> Value {
     Value::Object(map)
 }
 
-/// Puts `from` under `into`; what is known stays, and lists are put together.
+/// Merges `from` into `into`. Known values stay, and lists are concatenated.
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
@@ -150,9 +151,9 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-/// GuardDuty's `resource`, from ASFF's list of resources; and those that it has no place for.
+/// Returns GuardDuty's `resource` from ASFF's list, and the resources that have no place in it.
 ///
-/// GuardDuty's shape has one resource of a kind, but a list of buckets.
+/// GuardDuty's shape has one resource of each kind, but a list of buckets.
 fn resource(node: Node<'_>) -> (Value, Vec<Node<'_>>) {
     let mut resource = Map::new();
     let mut beside = Vec::new();
@@ -175,7 +176,7 @@ fn resource(node: Node<'_>) -> (Value, Vec<Node<'_>>) {
     (Value::Object(resource), beside)
 }
 
-/// GuardDuty's name of a resource type, the key of its details, and those.
+/// Returns GuardDuty's name of a resource type, the key of its details, and the details.
 fn details(item: Node<'_>) -> Option<(&'static str, &'static str, Value)> {
     let kind = item.at("Type").str()?;
     let id = item.at("Id").str()?;
@@ -230,7 +231,7 @@ fn access_key(id: &str, details: Node<'_>) -> Value {
     })
 }
 
-/// An instance; its addresses and its network are those of one interface.
+/// Returns an instance, whose addresses and network belong to one interface.
 fn instance(id: &str, details: Node<'_>) -> Value {
     let addresses = details.at("IpV4Addresses").items();
     let addresses: Vec<Value> = addresses

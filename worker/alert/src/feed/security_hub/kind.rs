@@ -1,14 +1,14 @@
-//! The type of an alert: what tells one sort of finding of a product from the others.
+//! The type of an alert, which groups similar findings of a product.
 //!
-//! Types of ASFF are categories that thousands of checks share, so the control or the check comes first where somebody
-//! looked, and the type that says more than a category where somebody acted.
+//! Thousands of checks share an ASFF type. So for a check the control or check counts first, and for a detection the
+//! type that is more specific than a category.
 
 use super::super::control::{check_name, told};
 use super::super::{Draft, Node};
 use super::class::is_specific;
 use crate::{Class, DetailKind};
 
-/// Where products name their check in `ProductFields`.
+/// Fields of `ProductFields` that name the check.
 const CHECKS: [&str; 4] = [
     "ControlId",
     "RuleId",
@@ -16,19 +16,19 @@ const CHECKS: [&str; 4] = [
     "CheckId",
 ];
 
-/// What Trivy writes before the id of what it found.
+/// Trivy's prefix of an id.
 const TRIVY: &str = "Trivy/";
 
-/// Beginnings of the types of checks: `Software and …`, `Software & …`.
+/// Part of the types of checks: `Software and …`, `Software & …`.
 const LOOKED: &str = " Configuration Checks/";
 
-/// Where findings of one standard name it.
+/// Fields that name the standard of a finding.
 const STANDARDS: [&str; 2] = ["StandardsArn", "StandardsGuideArn"];
 
-/// Most requirements of a control that are kept.
+/// Maximum number of requirements of a control that are kept.
 const MAX_REQUIREMENTS: usize = 24;
 
-/// The types of a finding, those that the product gave last; without placeholders.
+/// Returns the types of a finding, followed by those that the product itself gave, without placeholders.
 pub(super) fn types(node: Node<'_>) -> Vec<String> {
     let own = node.at("Types").items();
     own.chain(node.path("FindingProviderFields/Types").items())
@@ -37,8 +37,8 @@ pub(super) fn types(node: Node<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Returns the type: of a check its control, of a vulnerability its id, of all else the first type that says more than
-/// a category, else what generated it.
+/// Returns the type: of a check its control, of a vulnerability its id, otherwise the first specific type, else the
+/// generator.
 pub(super) fn kind(
     node: Node<'_>,
     class: Class,
@@ -61,10 +61,10 @@ pub(super) fn kind(
         .or_else(|| node.at("GeneratorId").text())
 }
 
-/// Adds the control with its standards and with the requirements that it stands for.
+/// Adds the control with its standards and requirements.
 pub(super) fn add_control(draft: &mut Draft, node: Node<'_>) {
     let Some(control) = control(node) else {
-        // The last part of a type is what was looked for, the others only say that somebody looked.
+        // The last part of a type names the check. The parts before it only say that it is one.
         let path = draft
             .kind
             .split_once(LOOKED)
@@ -97,7 +97,7 @@ pub(super) fn add_control(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
-/// The control's id, which all standards share; else the one of its standard, with that.
+/// Returns the control's id, which all standards share, else the id within its standard with that standard.
 fn control(node: Node<'_>) -> Option<String> {
     if let Some(id) = node.path("Compliance/SecurityControlId").text()
         && let Some(id) = check_name(&id)
@@ -105,7 +105,7 @@ fn control(node: Node<'_>) -> Option<String> {
         return Some(id);
     }
     let fields = node.at("ProductFields");
-    // A key holds slashes of its own.
+    // The keys themselves contain slashes.
     let mut checks = CHECKS.iter();
     let check = checks.find_map(|key| check_name(&fields.at(key).text()?))?;
     let mut standards = STANDARDS.iter();
@@ -116,7 +116,7 @@ fn control(node: Node<'_>) -> Option<String> {
     })
 }
 
-/// The check that generated a finding, unless that only repeats the product's name.
+/// Returns the check that generated a finding, unless that only repeats the product's name.
 fn generator(node: Node<'_>, product: &str) -> Option<String> {
     let name = check_name(&node.at("GeneratorId").text()?)?;
     let name = match name.strip_prefix(TRIVY) {
@@ -135,13 +135,13 @@ fn letters(text: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// `[S3.8] Buckets should block public access` is about `S3.8`.
+/// Returns the control in a title: `[S3.8] Buckets should block public access` is about `S3.8`.
 fn title_control(node: Node<'_>) -> Option<String> {
     let (id, _) = node.at("Title").str()?.strip_prefix('[')?.split_once(']')?;
     check_name(id).filter(|id| id.contains(|one: char| one.is_ascii_digit()))
 }
 
-/// Returns the vulnerability that a finding lists; Trivy writes it among the details of the resource.
+/// Returns the vulnerability of a finding. Trivy writes it among the details of the resource.
 fn vulnerability(node: Node<'_>) -> Option<String> {
     let ids = node.each("Vulnerabilities/Id").into_iter();
     let ids = ids.chain(node.each("Resources/Details/Other/CVE ID"));

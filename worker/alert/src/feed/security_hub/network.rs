@@ -1,6 +1,6 @@
-//! `Network`: the ends of a connection, with the parts that its direction gives them.
+//! `Network`: the ends of a connection, with the roles that its direction gives them.
 //!
-//! Who connected from outside acted; whom the resource connected to is the far end.
+//! An end that connected from outside is the actor. An end that the resource connected to is the far end.
 
 use super::super::guardduty::canonical;
 use super::super::{Draft, Node};
@@ -11,7 +11,7 @@ use crate::{Class, DetailKind, Direction, Indicator, IndicatorKind, Role};
 #[derive(Default)]
 pub(super) struct End<'a> {
     pub(super) addresses: Vec<&'a str>,
-    /// Fields of addresses and, without any, of the name that hold something else than such a text.
+    /// Address fields, and without addresses name fields, that do not hold text.
     pub(super) others: Vec<(IndicatorKind, Node<'a>)>,
     pub(super) domain: Option<&'a str>,
     pub(super) port: Option<u64>,
@@ -61,9 +61,9 @@ fn end<'a>(network: Node<'a>, keys: [&str; 4]) -> End<'a> {
     }
 }
 
-/// Adds both ends with their parts and ports, and returns the direction, told or seen by whose address is whose.
+/// Adds both ends with their roles and ports, and returns the direction, given or derived from the addresses.
 ///
-/// Without a direction the source acted and the destination is the far end. Nobody acted where only a check looked.
+/// Without a direction the source is the actor and the destination the far end. A check has no actor.
 pub(super) fn connect(
     draft: &mut Draft,
     told: Option<Direction>,
@@ -104,7 +104,8 @@ fn add_end(draft: &mut Draft, end: &End<'_>, role: Role, port: DetailKind) {
         draft.add(*kind, role, *node);
     }
     if let Some(domain) = end.domain {
-        // Whoever comes chooses the name: beside the address it says nothing of who that is. Where one goes it was asked for.
+        // A client chooses its own name, so beside the address the name identifies nobody. The name of a destination
+        // was requested.
         let role = match role {
             Role::Actor if !end.addresses.is_empty() => Role::Related,
             role => role,

@@ -1,4 +1,4 @@
-//! `NetworkPath`: the way from the outside to a resource, or from it, with what it passes.
+//! `NetworkPath`: the path from the outside to a resource, or from it, with its components.
 //!
 //! <https://docs.aws.amazon.com/securityhub/1.0/APIReference/API_NetworkPathComponent.html>
 
@@ -6,10 +6,10 @@ use super::super::{Draft, Node};
 use super::network::{End, connect};
 use crate::{DetailKind, Direction, IndicatorKind, Role};
 
-/// Most components of a path that are told.
+/// Maximum number of components of a path that are listed.
 const MAX_COMPONENTS: usize = 16;
 
-/// Components that are details of their own, by how their types end.
+/// Components that are details of their own, by the suffix of their types.
 const COMPONENTS: [(&str, DetailKind); 3] = [
     ("SecurityGroup", DetailKind::SecurityGroup),
     ("Subnet", DetailKind::Subnet),
@@ -41,7 +41,7 @@ pub(super) fn read(draft: &mut Draft, path: Node<'_>, direction: Option<Directio
     draft.add_detail_text(DetailKind::Exposure, &sentence(&components, from, to), None);
 }
 
-/// The side of a component that tells an end of the path.
+/// Returns the side of a component that describes an end of the path.
 fn hop<'a>(component: Node<'a>, ways: [&str; 2], side: &str) -> Node<'a> {
     let [way, other] = ways.map(|way| component.at(way).at(side));
     if way.exists() { way } else { other }
@@ -55,7 +55,7 @@ fn end<'a>(hop: Node<'a>) -> End<'a> {
     }
 }
 
-/// A network of one address is that address.
+/// Returns a network of one address as that address.
 fn single(network: &str) -> &str {
     let bare = network.strip_suffix("/32");
     bare.or_else(|| network.strip_suffix("/128"))
@@ -77,7 +77,8 @@ fn add_component(draft: &mut Draft, component: Node<'_>) {
     }
 }
 
-/// `from 0.0.0.0/0 through AWS::EC2::InternetGateway igw-1, AWS::EC2::SecurityGroup sg-1 to 10.0.0.7 ports 22`.
+/// Returns a text such as `from 0.0.0.0/0 through AWS::EC2::InternetGateway igw-1, AWS::EC2::SecurityGroup sg-1 to
+/// 10.0.0.7 ports 22`.
 fn sentence(components: &[Node<'_>], from: Node<'_>, to: Node<'_>) -> String {
     let named = components.iter().map(|component| {
         let words = ["ComponentType", "ComponentId"].map(|key| component.at(key).str());
@@ -102,7 +103,7 @@ fn sentence(components: &[Node<'_>], from: Node<'_>, to: Node<'_>) -> String {
     .join(" ")
 }
 
-/// `22`, or `22-25`.
+/// Returns `22`, or `22-25`.
 pub(super) fn ports(range: Node<'_>) -> Option<String> {
     let (begin, end) = (range.at("Begin").count(), range.at("End").count());
     Some(match (begin.or(end)?, end.or(begin)?) {

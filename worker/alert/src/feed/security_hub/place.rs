@@ -1,14 +1,14 @@
-//! Where it is: cloud, account and region of what the finding concerns.
+//! Cloud, account and region of the finding's resource.
 //!
-//! Security Hub gathers what lives in other accounts and clouds. The owner of the main resource counts; the key stays
-//! with the account that the finding was made for.
+//! Security Hub gathers findings about other accounts and clouds. The owner of the main resource counts. The key
+//! keeps the account that the finding was made for.
 
 use super::super::cloud::{cloud_named, cloud_of};
 use super::super::control::told;
 use super::super::{Draft, Node};
 use crate::Provider;
 
-/// What stands before the account in ids of resources.
+/// Prefixes of the account in ids of resources.
 const ACCOUNTS: [(Provider, &str); 2] = [
     (Provider::Azure, "/subscriptions/"),
     (Provider::Gcp, "/projects/"),
@@ -29,12 +29,12 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     draft.region = regions.find_map(told).map(str::to_owned);
 }
 
-/// The account that owns a resource.
+/// Returns the account that owns a resource.
 pub(super) fn owner(resource: Node<'_>, provider: Provider) -> Option<String> {
     account_id(resource.path("Owner/Account/Id"), provider)
 }
 
-/// An account's id. Those of AWS have twelve digits, whose first may be 0, which numbers lose.
+/// Returns an account's id. AWS ids have twelve digits; a number loses a leading 0.
 fn account_id(node: Node<'_>, provider: Provider) -> Option<String> {
     let text = match node.value()? {
         serde_json::Value::Number(_) => node.count()?.to_string(),
@@ -47,7 +47,7 @@ fn account_id(node: Node<'_>, provider: Provider) -> Option<String> {
     told(&text).map(str::to_owned)
 }
 
-/// The cloud of a resource: as it says itself, else by its type, else by its id. Without any of these it is the hub's own.
+/// Returns the cloud of a resource: its own field, else by its type, else by its id, else AWS, the hub's own cloud.
 fn provider(resource: Node<'_>) -> Provider {
     for key in ["Provider", "Partition", "Type", "Id"] {
         let Some(word) = resource.at(key).str().and_then(told) else {
@@ -66,7 +66,7 @@ fn provider(resource: Node<'_>) -> Provider {
     Provider::Aws
 }
 
-/// The subscription or project in the id of a resource.
+/// Returns the subscription or project in the id of a resource.
 fn account_in_id(id: &str, provider: Provider) -> Option<String> {
     let (_, marker) = ACCOUNTS.iter().find(|(known, _)| *known == provider)?;
     let at = id.to_ascii_lowercase().find(marker)?;

@@ -1,13 +1,13 @@
-//! GuardDuty's fields, from the paths of ASFF's `ProductFields`.
+//! Rebuilds GuardDuty's fields from the paths of ASFF's `ProductFields`.
 
 use serde_json::{Map, Value, json};
 
 use super::super::Node;
 
-/// Deepest path that is followed.
+/// Maximum depth of a path.
 const MAX_DEPTH: usize = 16;
 
-/// `aws/guardduty/service/count` is `count` in `service`.
+/// Returns the tree of the paths: `aws/guardduty/service/count` is `count` in `service`.
 pub(super) fn finding(node: Node<'_>) -> Value {
     let mut root = json!({});
     for (key, value) in node.at("ProductFields").members() {
@@ -31,13 +31,13 @@ fn insert(root: &mut Value, path: &str, value: Value) {
         let Value::Object(map) = place else { return };
         place = map.entry(segment).or_insert(Value::Null);
     }
-    // A field with members is written once more by itself, with nothing in it.
+    // A field with members appears once more by itself, empty.
     if !place.is_object() {
         *place = value;
     }
 }
 
-/// An element of a list is a step below it: `threatNames.0_` is `threatNames` and `0_`.
+/// Returns the steps of a segment. A list element is a step of its own: `threatNames.0_` is `threatNames` and `0_`.
 fn steps(segment: &str) -> impl Iterator<Item = &str> {
     let element = segment.rsplit_once('.');
     let (list, index) = match element.filter(|(list, end)| !list.is_empty() && index(end).is_some())
@@ -52,7 +52,8 @@ fn index(key: &str) -> Option<u16> {
     key.strip_suffix('_')?.parse().ok()
 }
 
-/// What has the numbers of elements for its keys is a list. Gaps are closed, so that no number makes it long.
+/// Converts an object whose keys are element numbers to a list. Gaps are closed, so that a large number makes no long
+/// list.
 fn listed(value: Value) -> Value {
     let Value::Object(map) = value else {
         return value;
@@ -70,7 +71,7 @@ fn listed(value: Value) -> Value {
         .collect()
 }
 
-/// A product field's value is text; a list may come as JSON in it.
+/// Returns a product field's value, which is text or a list as JSON text.
 fn parsed(value: Value) -> Value {
     match &value {
         Value::String(text) if text.starts_with('[') => serde_json::from_str(text).unwrap_or(value),

@@ -1,7 +1,7 @@
-//! `Resources`: what the finding concerns, by resource type.
+//! `Resources`: the resources of the finding, by resource type.
 //!
-//! Any type gives a resource with its id; what ASFF has details of is read by the names of their members, whatever the
-//! type is. Member names: <https://docs.aws.amazon.com/securityhub/latest/userguide/asff-resources.html>.
+//! Any type gives a resource with its id. Details are read by the names of their members, whatever the type. Member
+//! names: <https://docs.aws.amazon.com/securityhub/latest/userguide/asff-resources.html>.
 
 use super::super::control::told;
 use super::super::resource_kind::resource_kind;
@@ -10,7 +10,7 @@ use super::place;
 use crate::caller::CallRecord;
 use crate::{DetailKind, IndicatorKind, Provider, Role, short_name};
 
-/// Most members of a free map that are told.
+/// Maximum number of members of a free map that are read.
 const MAX_MEMBERS: usize = 24;
 
 /// Details by their paths.
@@ -50,7 +50,7 @@ const DETAILS: [(DetailKind, &str); 21] = [
     (DetailKind::Permission, "UserPolicyList/PolicyName"),
 ];
 
-/// What is open, by members that say so.
+/// Members that mark a resource as open.
 const OPEN: [(&str, &str); 3] = [
     ("PubliclyAccessible", "publicly accessible"),
     (
@@ -60,7 +60,7 @@ const OPEN: [(&str, &str); 3] = [
     ("Privileged", "privileged container"),
 ];
 
-/// Values beside the resource.
+/// Indicators of a resource.
 const VALUES: [(IndicatorKind, &str); 17] = [
     (IndicatorKind::Image, "ImageId"),
     (IndicatorKind::Image, "ImageName"),
@@ -91,9 +91,9 @@ const ADDRESSES: [&str; 6] = [
     "IpV6Addresses/IpV6Address",
 ];
 
-/// Reads one resource: what it was done to, or whose credentials acted.
+/// Reads one resource: a target, or the credentials of an actor.
 pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
-    // The credentials that acted are a resource too.
+    // Acting credentials are a resource too.
     let kind = draft.text_of(resource.at("Type")).unwrap_or("Other");
     let Some(id) = resource.at("Id").text() else {
         draft.text_of(resource.at("Id"));
@@ -139,7 +139,7 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
     draft.add_resource(kind, id, name, tags.take(256).collect());
 }
 
-/// A key acted where somebody acted, or where the finding says so; a check only looked at it.
+/// Reads an access key. The key is an actor where the finding is a threat or names it as one. In a check it is not.
 fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str) {
     let details = resource.path("Details/AwsIamAccessKey");
     let id = details.at("AccessKeyId").str().unwrap_or(id);
@@ -167,7 +167,7 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str) {
     }
 }
 
-/// `…:repository/shop/sha256:ab…` is the image `shop@sha256:ab…`.
+/// Returns the name of an image: `…:repository/shop/sha256:ab…` is `shop@sha256:ab…`.
 fn image_name(id: &str) -> Option<String> {
     let (_, path) = id.split_once(":repository/")?;
     let (repository, digest) = path.rsplit_once('/')?;
@@ -211,7 +211,7 @@ fn details(draft: &mut Draft, all: Node<'_>, id: &str) {
     }
 }
 
-/// Rules of a security group that let anybody in.
+/// Adds rules of a security group that admit everybody.
 fn rules(draft: &mut Draft, details: Node<'_>, id: &str) {
     for rule in details.at("IpPermissions").items() {
         let networks = rule.each("IpRanges/CidrIp").into_iter();
@@ -233,7 +233,7 @@ fn rules(draft: &mut Draft, details: Node<'_>, id: &str) {
     }
 }
 
-/// What Macie found, by category: `PERSONAL_INFORMATION: 34 EMAIL_ADDRESS`.
+/// Adds the data that Macie found, by category: `PERSONAL_INFORMATION: 34 EMAIL_ADDRESS`.
 fn data(draft: &mut Draft, data: Node<'_>, id: &str) {
     let found = data.at("Result");
     for category in found.at("SensitiveData").items() {

@@ -1,8 +1,8 @@
-//! GuardDuty's finding types, from the names that Security Hub gives them in ASFF.
+//! GuardDuty's finding types, from their names in ASFF.
 //!
-//! The names and what each stands for: <https://docs.aws.amazon.com/guardduty/latest/ug/securityhub-integration.html>.
+//! The names and their meanings: <https://docs.aws.amazon.com/guardduty/latest/ug/securityhub-integration.html>.
 
-/// The types whose names say less than they do.
+/// Types whose ASFF names lack a part.
 const RENAMED: [(&str, &str); 3] = [
     (
         "EC2:Unusual-DNS-Resolver",
@@ -18,10 +18,11 @@ const RENAMED: [(&str, &str); 3] = [
     ),
 ];
 
-/// `TTPs/Discovery/IAMUser-AnomalousBehavior` is `Discovery:IAMUser/AnomalousBehavior`; a type of GuardDuty is itself.
+/// Returns GuardDuty's type: `TTPs/Discovery/IAMUser-AnomalousBehavior` is `Discovery:IAMUser/AnomalousBehavior`. A
+/// type of GuardDuty is returned unchanged.
 ///
-/// The type begins where its `:` stands, with `-` for its `/` in most names; where none stands, the last segment is the
-/// rest of the type, and the one before is its purpose.
+/// The type begins at the segment with `:`; most names have `-` for its `/`. Without a `:`, the last segment is the
+/// rest of the type and the segment before it the purpose.
 pub(in crate::feed) fn native_type(name: &str) -> String {
     let before = name.split_once(':').map_or(name, |(before, _)| before);
     let head = before.rsplit_once('/').map_or("", |(head, _)| head);
@@ -37,7 +38,7 @@ pub(in crate::feed) fn native_type(name: &str) -> String {
         format!("{}:{own}", category.replace(' ', ""))
     };
     match typed.split_once('-') {
-        // After its `/` a `-` is part of the name.
+        // After the `/` a `-` belongs to the name.
         Some((front, rest)) if front.contains(':') && !front.contains('/') => {
             let family = match category {
                 "AnomalousBehavior" => "AnomalousBehavior.",
@@ -53,7 +54,7 @@ pub(in crate::feed) fn native_type(name: &str) -> String {
 mod tests {
     use super::native_type;
 
-    /// Types as ASFF has them, and GuardDuty's own.
+    /// ASFF types and the corresponding GuardDuty types.
     const TYPES: &[(&str, &str)] = &[
         (
             "TTPs/AttackSequence:IAM/CompromisedCredentials",

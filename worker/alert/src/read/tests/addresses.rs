@@ -1,4 +1,4 @@
-//! Whose an address is: what an alert concerns has some, and who attacked it.
+//! Addresses of the resource, as opposed to addresses of an attacker.
 
 use super::*;
 

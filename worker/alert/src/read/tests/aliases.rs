@@ -1,4 +1,4 @@
-//! Fields beside the name of who acted that name somebody else.
+//! Fields beside an actor's name that name another actor.
 
 use super::bases::{asff, guardduty, guardduty_service, ocsf, with_roles};
 use super::*;
@@ -7,12 +7,12 @@ fn actors(finding: &Value) -> String {
     with_roles(&one_of(finding), &[Role::Actor])
 }
 
-/// Who acted by a detection in OCSF with this evidence.
+/// Returns the actors of an OCSF detection with this evidence.
 fn acted(evidence: Value) -> String {
     actors(&ocsf(json!({"evidences": [evidence]})))
 }
 
-/// The same with this user.
+/// Returns the actors of an OCSF detection with this user.
 fn user(user: Value) -> String {
     acted(json!({"actor": {"user": user}}))
 }
@@ -237,7 +237,8 @@ fn user_of_a_process_acted_where_the_process_is_the_actor() {
     ));
 }
 
-/// The call of `ci-inventory` with these fields, natively, through ASFF of another product, and in OCSF.
+/// Returns the actors of `ci-inventory`'s call with these fields: natively, through ASFF of another product, and in
+/// OCSF.
 fn calls(call: &Value) -> [String; 3] {
     let mut native = guardduty(json!({}));
     let action = &mut native["service"]["action"]["awsApiCallAction"];
@@ -366,7 +367,7 @@ fn account_of_a_user_of_a_cluster_acted() {
     );
 }
 
-/// A sequence of the only user `alice`, with these ends and signals.
+/// Returns a sequence with the only user `alice` and these endpoints and signals.
 fn sequence(endpoints: Value, signals: Value) -> Alert {
     let actor =
         json!({"id": "a", "user": {"name": "alice", "credentialUid": "AKIAEXAMPLE00000011"}});

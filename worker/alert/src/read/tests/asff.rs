@@ -1,4 +1,4 @@
-//! Findings of Security Hub (ASFF) of other products than GuardDuty.
+//! Findings of Security Hub (ASFF) from products other than GuardDuty.
 
 mod class;
 mod control;
@@ -11,7 +11,7 @@ mod vulnerability;
 use super::*;
 use crate::DetailKind;
 
-/// A finding of a product that watches networks, changed.
+/// Returns a changed finding of a network monitoring product.
 fn asff(change: impl FnOnce(&mut Value)) -> Alert {
     let mut finding = json!({
         "SchemaVersion": "2018-10-08",
@@ -42,7 +42,7 @@ fn asff(change: impl FnOnce(&mut Value)) -> Alert {
     one_of(&finding)
 }
 
-/// A control of Security Hub that failed, changed.
+/// Returns a changed finding of a failed Security Hub control.
 fn control_finding(change: impl FnOnce(&mut Value)) -> Alert {
     asff(|finding| {
         finding["Id"] = json!(
@@ -71,7 +71,7 @@ fn details(alert: &Alert, kind: DetailKind) -> Vec<&str> {
     alert.details_of(kind).collect()
 }
 
-/// The indicators that are no mere mention, one a line.
+/// Returns the indicators that are not merely related, one per line.
 fn parts(alert: &Alert) -> Vec<String> {
     let played = alert
         .indicators

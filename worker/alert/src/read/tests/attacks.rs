@@ -1,9 +1,9 @@
-//! What somebody who writes into an alert, or sends one, must not get by it.
+//! Attempts of an attacker who writes into an alert, or sends one.
 
 use super::*;
 use crate::Flag;
 
-/// A finding of Security Hub's default product, which whoever may import findings in the account can send.
+/// Returns a finding of Security Hub's default product, which any importer of findings in the account can send.
 fn imported(product: &str) -> Value {
     json!({
         "SchemaVersion": "2018-10-08", "AwsAccountId": "444455556666", "Region": "eu-west-1",
@@ -102,7 +102,7 @@ fn a1_a_name_that_a_host_chose_takes_no_part_beside_its_address() {
         let name = format!("{name}.corp.example");
         assert!(has(&alert, IndicatorKind::Domain, Role::Related, &name));
     }
-    // Without an address there is nothing else to know it by.
+    // Without an address only the name identifies the end.
     value["observables"] = json!([]);
     value["evidences"] = json!([{"src_endpoint": {"hostname": "web-1.corp.example"}}]);
     assert_eq!(names(&one_of(&value), Role::Actor), ["web-1.corp.example"]);
@@ -141,7 +141,7 @@ fn a14_a_name_with_hidden_characters_is_not_the_name_that_it_looks_like() {
     assert_eq!(plain, ["ci-inventory"]);
     let hidden = principals("ci-inventory\u{200b}");
     insta::assert_snapshot!(hidden.join(", "), @"ci-inventory#hidden-01738833bba837bd");
-    // Each is one of its own, and the same wherever it is named.
+    // Each is a separate principal, the same wherever it is named.
     assert_ne!(principals("ci-\u{200b}inventory"), hidden);
     assert_eq!(principals(&hidden[0]), hidden);
     let arn = "arn:aws:iam::1:role/ci\u{2060}";

@@ -1,8 +1,8 @@
-//! Small findings of each feed that others are made of.
+//! Small findings of each feed, as bases for others.
 
 use super::*;
 
-/// Puts the members of `more` into an object, replacing those that it has.
+/// Adds the members of `more` to an object, replacing existing ones.
 fn with(mut base: Value, more: Value) -> Value {
     let (Value::Object(members), Value::Object(more)) = (&mut base, more) else {
         panic!("no objects");
@@ -11,7 +11,7 @@ fn with(mut base: Value, more: Value) -> Value {
     base
 }
 
-/// A call by `ci-inventory` from 198.51.100.23, natively from GuardDuty.
+/// Returns a native GuardDuty finding of a call by `ci-inventory` from 198.51.100.23.
 pub(super) fn guardduty(more: Value) -> Value {
     let base = json!({
         "type": "Discovery:IAMUser/AnomalousBehavior", "id": "f1", "accountId": "444455556666", "region": "eu-west-1",
@@ -25,7 +25,7 @@ pub(super) fn guardduty(more: Value) -> Value {
     with(base, more)
 }
 
-/// A GuardDuty finding with this service beside what every one has.
+/// Returns a GuardDuty finding with this service and the common fields.
 pub(super) fn guardduty_service(kind: &str, resource: Value, service: Value) -> Value {
     let service = with(
         json!({"serviceName": "guardduty", "detectorId": "12abc"}),
@@ -34,7 +34,7 @@ pub(super) fn guardduty_service(kind: &str, resource: Value, service: Value) -> 
     guardduty(json!({"type": kind, "resource": resource, "service": service}))
 }
 
-/// A detection of a product of an account of AWS.
+/// Returns a detection of a product in an AWS account.
 pub(super) fn ocsf(more: Value) -> Value {
     let base = json!({
         "class_uid": 2004, "severity_id": 4, "time": 1_795_600_800_000_u64,
@@ -45,7 +45,7 @@ pub(super) fn ocsf(more: Value) -> Value {
     with(base, more)
 }
 
-/// A threat of Security Command Center, without its envelope.
+/// Returns a threat of Security Command Center without its envelope.
 pub(super) fn scc(more: Value) -> Value {
     let base = json!({
         "name": "organizations/1/sources/2/findings/f1", "state": "ACTIVE", "category": "Anomalous grant",
@@ -55,7 +55,7 @@ pub(super) fn scc(more: Value) -> Value {
     with(base, more)
 }
 
-/// A threat of another product, as Security Hub has it.
+/// Returns a threat of another product in Security Hub's format.
 pub(super) fn asff(more: Value) -> Value {
     let base = json!({
         "SchemaVersion": "2018-10-08", "Id": "f1", "AwsAccountId": "444455556666", "Region": "eu-west-1",
@@ -66,7 +66,7 @@ pub(super) fn asff(more: Value) -> Value {
     with(base, more)
 }
 
-/// Indicators of these roles, a line each.
+/// Returns the indicators of these roles, one per line.
 pub(super) fn with_roles(alert: &Alert, roles: &[Role]) -> String {
     let of = alert
         .indicators

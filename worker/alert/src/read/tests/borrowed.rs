@@ -1,4 +1,4 @@
-//! Who stands behind a borrowed identity is an actor too.
+//! The identity behind a borrowed identity is an actor too.
 
 use super::bases::{guardduty, guardduty_service, ocsf, scc, with_roles};
 use super::*;

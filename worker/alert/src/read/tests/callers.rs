@@ -1,10 +1,10 @@
-//! Who called with which key from where, as far as the feed writes it together.
+//! Callers: principal, key and address, where the feed writes them together.
 
 use super::bases::{asff, guardduty, guardduty_service, ocsf, scc};
 use super::*;
 use crate::feed::GenericFeed;
 
-/// Callers, a line each: principal, key, address.
+/// Returns the callers, one per line: principal, key, address.
 fn told(alert: &Alert) -> String {
     let lines = alert.callers.iter().map(|one| {
         let values = [&one.principal, &one.access_key, &one.address];

@@ -1,6 +1,6 @@
-//! A finding of every type that vendors document, built in the shape that its product gives it.
+//! A finding of every documented type, built in its product's shape.
 //!
-//! What an alert must tell is known by construction: what is concerned, who acted, the class and the severity.
+//! The expected resources, actors, class and severity are known by construction.
 
 mod asff;
 mod guardduty;
@@ -16,19 +16,19 @@ const INSTANCE: &str = "i-0abc1234def567890";
 const FAR_END: &str = "198.51.100.7";
 const DOMAIN: &str = "c2.bad.example";
 
-/// A finding, and what its alert must tell.
+/// A finding and the expected alert.
 pub(super) struct Case {
     pub(super) finding: Value,
     kind: String,
     /// Id of the main resource.
     resource: Option<String>,
-    /// The role that each of these values must have, and no better one.
+    /// The exact role that each of these values must have.
     roles: Vec<(Role, IndicatorKind, String)>,
     class: Class,
     severity: Severity,
 }
 
-/// All findings of all feeds.
+/// Returns all findings of all feeds.
 pub(super) fn all() -> Vec<Case> {
     let mut all = guardduty::cases();
     all.extend(scc::cases());
@@ -41,14 +41,14 @@ fn role(role: Role, kind: IndicatorKind, value: &str) -> (Role, IndicatorKind, S
     (role, kind, value.to_owned())
 }
 
-/// Puts the members of `more` into an object.
+/// Adds the members of `more` to an object.
 fn extend(object: &mut Value, more: Value) {
     if let (Value::Object(object), Value::Object(more)) = (object, more) {
         object.extend(more);
     }
 }
 
-/// What is wrong with an alert, a line each.
+/// Returns the faults of an alert, one per line.
 fn faults(case: &Case, alert: &Alert) -> Vec<String> {
     let mut faults = Vec::new();
     let mut fault = |is_wrong: bool, what: String| {
@@ -110,7 +110,7 @@ fn every_documented_type_is_read_as_it_is_built() {
     assert!(faults.is_empty(), "{}\n{}", faults.len(), faults.join("\n"));
 }
 
-/// Of each feed and kind of deed one, to be read as somebody reads it who is woken by it.
+/// One finding of each feed and kind of action, for reading as the person on call would.
 #[test]
 fn sentences_of_the_corpus_say_who_did_what() {
     let mut said = BTreeMap::new();
@@ -147,7 +147,7 @@ fn sentences_of_the_corpus_say_who_did_what() {
     "#);
 }
 
-/// The results of one user are told beside that of the address; a login that succeeded is none that failed.
+/// The results of a user and of the address are both listed. A login that succeeded must not read as failed.
 #[test]
 fn user_who_got_in_is_not_told_to_have_failed() {
     let brute_force = "CredentialAccess:RDS/AnomalousBehavior.SuccessfulBruteForce";

@@ -1,4 +1,4 @@
-//! Who opened the connection, the same in every wrapping.
+//! The direction of a connection is the same in every wrapping.
 
 use super::bases::{asff, guardduty_service, ocsf};
 use super::*;
@@ -6,7 +6,7 @@ use crate::Direction::{self, Inbound, Outbound};
 
 const KIND: &str = "UnauthorizedAccess:EC2/SSHBruteForce";
 
-/// A connection with 203.0.113.42: as GuardDuty, Security Hub and OCSF write it.
+/// Returns a connection with 203.0.113.42 as GuardDuty, Security Hub and OCSF write it.
 fn in_each(direction: &str, role: &str) -> [Alert; 3] {
     let far_end = json!({"ipAddressV4": "203.0.113.42"});
     let instance = "i-0a1b2c3d4e5f60718";

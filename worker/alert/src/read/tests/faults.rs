@@ -1,4 +1,4 @@
-//! What cannot be read, and that it costs nothing else.
+//! Unreadable parts do not affect the other parts.
 
 use insta::assert_snapshot;
 
@@ -127,7 +127,7 @@ fn a25_depth_of_a_thousand_and_ten_thousand_entities_are_pruned() {
         path: String::new()
     }));
     assert!(alert.flags.len() > 1);
-    // Who acted and what it was done to are never pushed out.
+    // Limits never drop actors and targets.
     assert!(has(
         &alert,
         IndicatorKind::Ip,

@@ -326,7 +326,7 @@ fn severities_come_as_fractions_and_words() {
     assert_eq!(severity(json!(6.9)).0, Severity::Medium);
     assert_eq!(severity(json!(9)).0, Severity::Critical);
     assert_eq!(severity(json!("8")).0, Severity::High);
-    // Nobody hides behind a severity that is not told.
+    // A missing severity must not hide an alert.
     assert_eq!(severity(json!(null)).0, Severity::Medium);
     let mut scc = parsed("scc-crypto-miner");
     scc["finding"]["severity"] = json!("SEVERITY_UNSPECIFIED");

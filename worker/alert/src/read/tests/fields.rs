@@ -1,10 +1,10 @@
-//! Which fields of each feed are read, found by leaving one out at a time; `docs/fields.md` lists them.
+//! Finds the fields of each feed that are read, by leaving out one at a time; `docs/fields.md` lists them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 
-/// Findings that hold all that is read, a feed each.
+/// Findings with all fields that are read, one per feed.
 const FINDINGS: [(&str, &str, &str); 4] = [
     (
         "GuardDuty",
@@ -28,10 +28,10 @@ const FINDINGS: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// In how many findings a field is left out, at most.
+/// Maximum number of findings in which one field is left out.
 const MOST_PROBES: usize = 3;
 
-/// What fields become: a path, and the parts of an alert that it changes.
+/// Paths with the parts of an alert that they change.
 type Fields = BTreeMap<String, BTreeSet<String>>;
 
 fn fields_read(findings: &[Value]) -> Fields {
@@ -70,7 +70,7 @@ fn fields_read(findings: &[Value]) -> Fields {
     fields
 }
 
-/// The places of all scalars, as `resources/0/uid`.
+/// Returns the paths of all scalars, such as `resources/0/uid`.
 fn leaves(value: &Value) -> Vec<String> {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(members) => members
@@ -95,7 +95,7 @@ fn leaves(value: &Value) -> Vec<String> {
     below.collect()
 }
 
-/// Removes the scalar at a place.
+/// Removes the scalar at a path.
 fn remove(value: &mut Value, place: &str) {
     let (first, rest) = place.split_once('/').unwrap_or((place, ""));
     match value {
@@ -107,7 +107,7 @@ fn remove(value: &mut Value, place: &str) {
     }
 }
 
-/// What an alert tells, each part with its name; what cannot be read tells nothing.
+/// Returns the named parts of an alert, or nothing for an unreadable finding.
 fn parts(finding: &Value) -> BTreeSet<(String, String)> {
     let text = finding.to_string();
     let batch = read(text.as_bytes(), &ReadOptions::default()).unwrap_or_default();
@@ -155,7 +155,7 @@ fn parts(finding: &Value) -> BTreeSet<(String, String)> {
     parts
 }
 
-/// The same of what an alert has several of.
+/// Returns the parts of an alert that are lists.
 fn lists(alert: &Alert) -> BTreeSet<(String, String)> {
     let mut parts = BTreeSet::new();
     let mut part = |name: &str, value: String| parts.insert((name.to_owned(), value));
@@ -184,7 +184,8 @@ fn lists(alert: &Alert) -> BTreeSet<(String, String)> {
     parts
 }
 
-/// What a path becomes, in words: where a finding cannot be read without it, or its key changes, that says it all.
+/// Describes the effect of a path. If the finding is unreadable without it or its key changes, nothing else is
+/// listed.
 fn words(parts: &BTreeSet<String>) -> String {
     let whole = ["needed", "key"]
         .into_iter()
@@ -216,7 +217,7 @@ fn fields_page_lists_what_is_read() {
             expected.push_str(&format!("| `{path}` | {} |\n", words(&parts)));
         }
     }
-    // As of snapshots: `INSTA_UPDATE=always cargo test` writes the page.
+    // As for snapshots, `INSTA_UPDATE=always cargo test` writes the page.
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         std::fs::write(
             concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fields.md"),

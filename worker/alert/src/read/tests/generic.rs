@@ -1,4 +1,4 @@
-//! Feeds of the configuration: lists, what stands around findings, flags and severities.
+//! Generic feeds: lists, envelopes, flags and severities.
 
 use std::collections::BTreeMap;
 
@@ -148,7 +148,7 @@ fn lists_without_a_finding_are_left_closed() {
             "{error}"
         );
     }
-    // A finding of a built-in feed stays one, whatever lists somebody writes into it.
+    // A finding of a built-in feed stays one finding, whatever lists an attacker adds.
     let mut finding = parsed("guardduty-finding");
     finding["alerts"] = group()["alerts"].clone();
     let batch = read(finding.to_string().as_bytes(), &options).unwrap();
@@ -365,7 +365,7 @@ fn placeholders_and_ports_are_no_part_of_a_name() {
     assert!(alert.unreadable.is_empty());
 }
 
-/// Okta's System Log, whose `target` is a list of whatever it was done to.
+/// Returns a feed for Okta's System Log, whose `target` lists all targets.
 fn okta() -> GenericFeed {
     let fields = [
         ("id", "/uuid"),

@@ -1,4 +1,4 @@
-//! GuardDuty: who, where, what and with which outcome, natively and through Security Hub.
+//! GuardDuty: actors, resources, actions and outcomes, natively and through Security Hub.
 
 mod calls;
 mod clusters;
@@ -11,7 +11,7 @@ mod sequences;
 use super::*;
 use crate::DetailKind;
 
-/// What an alert tells: action and outcome, what it concerns, indicators, and details, a line each.
+/// Returns action, outcome, resources, indicators and details of an alert, one per line.
 fn told(alert: &Alert) -> String {
     let outcome = alert.outcome.map_or("-", |outcome| outcome.as_str());
     let action = alert.action.as_deref().unwrap_or("-");
@@ -42,7 +42,7 @@ fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// A finding with this type, resource and service, beside what every one has.
+/// Returns a finding with this type, resource and service, and the common fields.
 fn finding(kind: &str, resource: Value, service: Value) -> Value {
     let arn = "arn:aws:guardduty:eu-west-1:111122223333:detector/d0/finding/f1";
     let mut finding = json!({
@@ -58,7 +58,7 @@ fn finding(kind: &str, resource: Value, service: Value) -> Value {
     finding
 }
 
-/// The same finding as Security Hub has it: GuardDuty's fields by path, a list one element a path.
+/// Returns the same finding in Security Hub's format: GuardDuty's fields by path, one path per list element.
 fn asff(native: &Value, resources: Value) -> Value {
     let mut fields = serde_json::Map::new();
     for key in ["service", "resource"] {
@@ -84,7 +84,7 @@ fn flatten(value: &Value, path: &str, out: &mut serde_json::Map<String, Value>) 
             for (key, inner) in map {
                 flatten(inner, &format!("{path}/{key}"), out);
             }
-            // A field with members is written once more by itself.
+            // A field with members appears once more by itself.
             out.insert(path.to_owned(), json!(""));
         }
         Value::Array(items) => {
@@ -102,7 +102,7 @@ fn flatten(value: &Value, path: &str, out: &mut serde_json::Map<String, Value>) 
     }
 }
 
-/// Reads a finding, and checks that it is the same alert through Security Hub.
+/// Reads a finding and checks that Security Hub's copy gives the same alert.
 fn one_in_both(native: &Value, resources: Value) -> Alert {
     let alert = one_of(native);
     let hub = one_of(&asff(native, resources));
@@ -191,7 +191,7 @@ fn what_was_unusual_is_told() {
     ");
 }
 
-/// The values of one kind of detail.
+/// Returns the values of one kind of detail.
 fn values(alert: &Alert, kind: DetailKind) -> Vec<&str> {
     alert.details_of(kind).collect()
 }

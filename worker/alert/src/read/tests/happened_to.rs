@@ -1,4 +1,4 @@
-//! Whom it happened to is no actor, though the finding names nobody else.
+//! A victim is not an actor, even when the finding names nobody else.
 
 use super::bases::{asff, ocsf, scc, with_roles};
 use super::*;

@@ -1,10 +1,10 @@
-//! The kinds of findings beyond the samples: actions, resource types, sequences, classes, and generic feeds.
+//! Kinds of findings beyond the samples: actions, resource types, sequences, classes, and generic feeds.
 
 use super::*;
 use crate::feed::GenericFeed;
 use crate::{Provider, Severity};
 
-/// A GuardDuty finding with this action and resource.
+/// Returns a GuardDuty finding with this action and resource.
 fn guardduty(action: Value, resource: Value) -> Alert {
     let mut value = parsed("guardduty-eventbridge-credential-exfiltration");
     value["detail"]["service"]["action"] = action;
@@ -86,7 +86,7 @@ fn an_address_that_a_client_of_kubernetes_wrote_itself_is_nobody_who_acted() {
             json!({"resourceType": "EKSCluster", "eksClusterDetails": {"name": "prod"}}),
         );
         let addresses = alert.indicators.iter();
-        // The description of the sample names one of its own.
+        // The sample's description contains an address of its own.
         let addresses =
             addresses.filter(|one| one.kind == IndicatorKind::Ip && one.value != "203.0.113.42");
         let roles = addresses.map(|one| format!("{} {}", one.role.as_str(), one.value));
@@ -364,7 +364,7 @@ fn cloud_events_in_binary_mode_are_told_by_attributes() {
     assert_eq!(batch.alerts[0].key, one(sample("guardduty-finding")).key);
 }
 
-/// A brute force against a database, as the name `qualys-scan`.
+/// Returns a brute force against a database with the user name `qualys-scan`.
 fn login(kind: &str, attributes: Value) -> Alert {
     let mut value = parsed("guardduty-eventbridge-credential-exfiltration");
     let detail = &mut value["detail"];

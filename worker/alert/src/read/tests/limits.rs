@@ -1,4 +1,4 @@
-//! Limits of an alert: who acted comes first, and what a limit drops is told as unseen.
+//! Limits of an alert: actors come first, and dropped values are recorded as unseen.
 
 use super::bases::{guardduty, guardduty_service, ocsf, scc, with_roles};
 use super::*;
@@ -7,7 +7,7 @@ fn numbered(count: usize, one: impl Fn(usize) -> Value) -> Value {
     (0..count).map(one).collect()
 }
 
-/// An API call on a bucket with so many objects.
+/// Returns an API call on a bucket with this many objects.
 fn objects(count: usize) -> Alert {
     let mut finding = guardduty(json!({}));
     let object = |n| json!({"objectArn": format!("arn:aws:s3:::pay/{n}"), "key": format!("k{n}"), "hash": format!("{n:064x}")});

@@ -1,4 +1,4 @@
-//! Nothing is lost: what a message holds becomes an alert or is rejected.
+//! Every part of a message becomes an alert or is rejected.
 
 use super::bases::{asff, guardduty, ocsf, scc};
 use super::*;
@@ -10,7 +10,7 @@ fn extended(mut finding: Value, more: Value) -> Value {
     finding
 }
 
-/// Fields that lists and envelopes have.
+/// Returns fields that lists and envelopes have.
 fn disguises() -> Vec<Value> {
     vec![
         json!({"findings": []}),
@@ -92,7 +92,7 @@ fn generic_finding_with_fields_of_an_envelope_is_an_alert() {
             let found = (batch.alerts.len(), batch.rejected.len());
             assert!(found == (1, 0), "{matches} {finding}: {found:?}");
         }
-        // What the envelope holds is the finding where somebody reads it.
+        // The envelope's content is the finding when a feed reads it.
         let event = json!({"id": "e", "kind": "k", "source": "x", "detail-type": "x", "detail": guardduty(json!({}))});
         let batch = read(event.to_string().as_bytes(), &acme("/source")).unwrap();
         assert_eq!(batch.alerts[0].feed, "guardduty");

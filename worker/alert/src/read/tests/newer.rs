@@ -1,4 +1,4 @@
-//! Findings as products write them since 2025, and the same ones as they were always written.
+//! Findings in the formats since 2025 and in the older ones.
 
 use insta::assert_snapshot;
 
@@ -9,7 +9,7 @@ const NATIVE: &str =
 const HUB: &str =
     include_str!("../../../../../tests/fixtures/findings/guardduty-security-hub-v2.json");
 
-/// What it concerns and names, a line each.
+/// Returns resources and indicators, one per line.
 fn told(alert: &Alert) -> String {
     let resources = alert.resources.iter().map(|one| {
         let name = one.name.as_deref().unwrap_or("-");
@@ -22,7 +22,7 @@ fn told(alert: &Alert) -> String {
     resources.chain(indicators).collect::<Vec<_>>().join("\n")
 }
 
-/// The finding of Security Hub, changed.
+/// Returns the changed Security Hub finding.
 fn hub(change: impl FnOnce(&mut Value)) -> Alert {
     let mut message: Value = serde_json::from_str(HUB).unwrap();
     change(&mut message["detail"]["findings"][0]);
@@ -57,7 +57,7 @@ fn guardduty_through_the_newer_security_hub_is_the_same_alert() {
 fn the_newer_security_hub_writes_times_types_and_users_in_more_than_one_way() {
     let native = one(NATIVE);
     let same = |alert: &Alert| (alert.key == native.key, alert.content == native.content);
-    // A category before the type, as `GetFindingsV2` has it.
+    // `GetFindingsV2` writes a category before the type.
     let typed = hub(|finding| {
         finding["finding_info"]["types"] = json!(["Threats", native.kind]);
         finding["resources"][0]["user"] = finding["resources"][0]["data"]["user_name"].take();

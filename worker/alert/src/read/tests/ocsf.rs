@@ -1,4 +1,4 @@
-//! Findings in OCSF of those who gather incidents and watch machines.
+//! OCSF findings of products that gather incidents or watch machines.
 
 mod activity;
 mod classes;
@@ -9,7 +9,7 @@ mod state;
 use super::*;
 use crate::{Class, DetailKind, FeedState, Provider, Severity};
 
-/// Details of an alert, a line each.
+/// Returns the details of an alert, one per line.
 fn details(alert: &Alert) -> String {
     let lines = alert.details.iter().map(|one| match &one.about {
         Some(about) => format!("{} {} ({about})", one.kind, one.value),
@@ -18,7 +18,7 @@ fn details(alert: &Alert) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Indicators of an alert, a line each.
+/// Returns the indicators of an alert, one per line.
 fn indicators(alert: &Alert) -> String {
     let lines = alert
         .indicators
@@ -27,7 +27,7 @@ fn indicators(alert: &Alert) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The detection with other and further fields.
+/// Returns the detection with further or replaced fields.
 fn with(fields: Value) -> Value {
     let mut finding = detection();
     finding
@@ -134,23 +134,23 @@ fn an_end_of_a_connection_is_the_device_where_its_address_says_so() {
         roles(&one_of(&out)),
         "target 10.0.0.4; remote 198.51.100.9; related web-1.corp.example.com"
     );
-    // Another address, whatever name it gives itself.
+    // Another address, whatever its name.
     let mut named = detection();
     named["evidences"][0]["src_endpoint"]["hostname"] = json!("web-1.corp.example.com");
     assert!(roles(&one_of(&named)).contains("actor 198.51.100.9"));
     named["device"].as_object_mut().unwrap().remove("ip");
     assert!(roles(&one_of(&named)).contains("actor 198.51.100.9"));
-    // No address at all: the name is all there is.
+    // Without an address the name decides.
     let mut nameless = named.clone();
     nameless["evidences"][0]["src_endpoint"] = json!({"hostname": "web-1.corp.example.com"});
     assert!(!roles(&one_of(&nameless)).contains("actor"));
-    // Who signs in from a device of their own.
+    // A user who signs in from their own device.
     let mut alone = detection();
     alone["evidences"] = json!([{"src_endpoint": {"ip": "10.0.0.4"}}]);
     assert!(roles(&one_of(&alone)).starts_with("actor 10.0.0.4; target 10.0.0.4"));
 }
 
-/// The detection without its device, of a connection from 10.0.5.7 to 203.0.113.9.
+/// Returns the detection without its device, for a connection from 10.0.5.7 to 203.0.113.9.
 fn connection(info: Value) -> Value {
     let mut finding = detection();
     finding.as_object_mut().unwrap().remove("device");
@@ -178,7 +178,7 @@ fn a_direction_says_which_end_is_ours() {
     ] {
         assert_eq!(of(other.clone()), as_before, "{other}");
     }
-    // What it is about is named already.
+    // The resource is named already.
     let mut listed = connection(json!({"direction_id": 2}));
     listed["resources"] = json!([{"uid": "r-1", "type": "Host"}]);
     assert_eq!(
@@ -198,7 +198,7 @@ fn what_evidence_tells_the_part_of_gets_no_other_one_by_its_place() {
         seen("dst_endpoint.ip", 2, "203.0.113.9"),
     ]);
     assert_eq!(roles(&one_of(&finding)), before);
-    // Nothing else tells the part of this one.
+    // The role of this one is not given elsewhere.
     finding["observables"] = json!([seen("src_endpoint.ip", 2, "198.51.100.4")]);
     assert!(roles(&one_of(&finding)).contains("actor 198.51.100.4"));
 }
@@ -210,7 +210,7 @@ fn a_device_of_an_evidence_is_what_the_finding_is_about() {
     let alert = one_of(&finding);
     assert_eq!(alert.resources[0].id, "d1");
     assert!(roles(&alert).starts_with("target 10.0.5.7; remote 203.0.113.9"));
-    // Also where no direction is told, and beside another device of the finding.
+    // The result is the same without a direction, and beside another device of the finding.
     finding["evidences"][0]["connection_info"] = Value::Null;
     finding["device"] = json!({"uid": "d0", "ip": "10.0.5.1"});
     let alert = one_of(&finding);

@@ -1,4 +1,4 @@
-//! What feeds tell of a principal: a user and a role may have one name, and what stops the one does not stop the other.
+//! Kinds of principals: a user and a role may share a name, and containing one does not contain the other.
 
 use insta::assert_snapshot;
 
@@ -29,7 +29,7 @@ fn a_user_and_a_role_are_told_apart_by_whatever_feed() {
     assert_snapshot!(told(&one(sample("ocsf-impossible-travel"))), @"");
 }
 
-/// The finding of stolen credentials with another word and unique id for whose they were.
+/// Returns the finding of stolen credentials with another type word and unique id of the principal.
 fn of(word: Value, id: &str) -> Alert {
     let mut finding: Value =
         serde_json::from_str(sample("guardduty-eventbridge-credential-exfiltration")).unwrap();
@@ -77,7 +77,7 @@ fn what_a_principal_is_changes_no_content_and_alerts_of_before_are_read() {
     assert_eq!(untold.content, alert.content);
 }
 
-/// The finding of somebody of an account, as GuardDuty names who called.
+/// Returns the finding of a principal in an account, with GuardDuty's caller field.
 fn by(account: &str, caller: &str, kind: &str, word: &str, id: &str) -> Alert {
     let mut finding: Value =
         serde_json::from_str(sample("guardduty-eventbridge-credential-exfiltration")).unwrap();
@@ -141,7 +141,7 @@ fn credentials_of_ours_stay_ours_whosever_address_they_are_used_from() {
     let (role, id) = ("AssumedRole", "AROAEXAMPLE:i-0abc");
     let inside = "UnauthorizedAccess:IAMUser/InstanceCredentialExfiltration.InsideAWS";
     let discovery = "Discovery:IAMUser/AnomalousBehavior";
-    // The account at the other end acts too.
+    // The account at the other end is an actor too.
     let other = "arn:aws:iam::999988887777:root";
     let stolen = by("999988887777", "Remote Account", inside, role, id);
     assert_eq!(actors(&stolen), [other, "payments"]);
@@ -151,7 +151,7 @@ fn credentials_of_ours_stay_ours_whosever_address_they_are_used_from() {
     assert_eq!(actors(&odd), ["payments"]);
 }
 
-/// An attack sequence in 444455556666 of this actor and with this resource.
+/// Returns an attack sequence in 444455556666 with this actor and resource.
 fn sequence(actor: Value, resource: Value) -> Alert {
     let mut finding = parsed("guardduty-eventbridge-credential-exfiltration");
     let detail = &mut finding["detail"];
@@ -179,7 +179,7 @@ fn somebody_of_another_account_is_nobody_of_ours_in_an_attack_sequence_either() 
     let arn = "arn:aws:sts::999988887777:assumed-role/payments/s1";
     for (account, session, who) in [
         (&other, Value::Null, arn),
-        // Active in our account, and of another one.
+        // The user was active in our account and belongs to another one.
         (&ours, issued("999988887777"), arn),
         (&other, issued("444455556666"), "payments"),
         (&ours, Value::Null, "payments"),

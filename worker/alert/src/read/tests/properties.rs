@@ -1,10 +1,10 @@
-//! Whatever is sent: an alert or an error, never a panic.
+//! Any input gives an alert or an error, never a panic.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Values that readers must survive in any place.
+/// Returns values that readers must survive in any position.
 fn odd() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!(null)),
@@ -46,7 +46,7 @@ fn holds(alert: &Alert) -> Result<(), TestCaseError> {
     prop_assert!(alert.indicators.len() <= 256 && alert.indicators.is_sorted());
     prop_assert_eq!(alert.content.0.len(), 64);
     prop_assert!(alert.count >= 1);
-    // What is stored is read again as it was.
+    // A stored alert reads back unchanged.
     let stored = serde_json::to_string(alert).unwrap();
     prop_assert_eq!(&serde_json::from_str::<Alert>(&stored).unwrap(), alert);
     prop_assert_eq!(alert.told_text(), crate::JsonText::from(alert.told()));

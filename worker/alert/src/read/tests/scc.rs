@@ -1,4 +1,4 @@
-//! Findings of Security Command Center, by whichever of its detectors.
+//! Security Command Center findings of all detectors.
 
 mod actors;
 mod records;
@@ -7,7 +7,7 @@ mod shapes;
 use super::*;
 use crate::{Class, DetailKind, Outcome, Provider, Severity};
 
-/// A finding of the sample files, `finding` and `resource` beside each other.
+/// Returns a finding of the sample files, with `finding` and `resource` side by side.
 fn case(name: &str) -> Value {
     let text = match name {
         "azure" => {
@@ -30,7 +30,7 @@ fn case(name: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// A finding of Google's that tells nothing but these fields.
+/// Returns a Google finding with only these fields.
 fn finding(fields: Value) -> Value {
     let mut finding = json!({
         "name": "organizations/1/sources/2/findings/f1",
@@ -49,7 +49,7 @@ fn properties(properties: Value) -> Alert {
     ))
 }
 
-/// All indicators of the alert in one text, without the resource of [`finding`].
+/// Returns all indicators of the alert as one text, without the resource of [`finding`].
 fn parts(alert: &Alert) -> String {
     let named = alert
         .indicators
@@ -59,7 +59,7 @@ fn parts(alert: &Alert) -> String {
     named.collect::<Vec<_>>().join("\n")
 }
 
-/// All details of the alert in one text.
+/// Returns all details of the alert as one text.
 fn details(alert: &Alert) -> String {
     let details = alert.details.iter().map(|detail| match &detail.about {
         Some(about) => format!("{}: {} [{about}]", detail.kind, detail.value),
@@ -68,7 +68,7 @@ fn details(alert: &Alert) -> String {
     details.collect::<Vec<_>>().join("\n")
 }
 
-/// A finding about the project itself, as Event Threat Detection names it, changed.
+/// Returns a changed finding about the project itself, as Event Threat Detection names it.
 fn of_project(change: impl FnOnce(&mut Value)) -> Alert {
     let mut value = parsed("scc-crypto-miner");
     let name = "//cloudresourcemanager.googleapis.com/projects/459837319394";
@@ -113,7 +113,7 @@ fn a_project_is_told_by_its_id_where_the_resource_has_its_number() {
         let alert = of_project(|value| value["resource"]["projectDisplayName"] = json!(odd));
         assert_eq!(alert.account.as_deref(), Some("459837319394"), "{odd}");
     }
-    // An id that the resource's own name has is the id.
+    // An id in the resource's own name counts.
     let alert = of_project(|value| {
         let name = "//cloudresourcemanager.googleapis.com/projects/prod-payments-1";
         value["finding"]["resourceName"] = json!(name);

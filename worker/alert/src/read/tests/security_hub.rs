@@ -1,9 +1,9 @@
-//! Findings of GuardDuty as Security Hub writes them in ASFF.
+//! GuardDuty findings in Security Hub's ASFF.
 
 use super::*;
 use crate::Severity;
 
-/// The sample finding, changed.
+/// Returns the changed sample finding.
 fn asff(change: impl FnOnce(&mut Value)) -> Alert {
     let mut message = parsed("securityhub-eventbridge-discovery");
     change(&mut message["detail"]["findings"][0]);
@@ -64,7 +64,7 @@ fn lists_in_product_fields_are_written_one_element_a_path() {
             format!("{probe}.65535_/remoteIpDetails/ipAddressV4"): "203.0.113.22",
             format!("{threats}.0_/filePaths.0_/filePath"): "/tmp/eicar.com",
             format!("{threats}.0_/filePaths.0_/hash"): "ab".repeat(32),
-            // No element of a list.
+            // This is not a list element.
             "aws/guardduty/service/additionalInfo/v1.2_x": "odd",
             "aws/guardduty/service/additionalInfo/.0_": "odd",
         });
@@ -110,7 +110,7 @@ fn a_severity_that_was_raised_in_security_hub_counts() {
         of(raised.clone(), Value::Null),
         told(Severity::Critical, "CRITICAL")
     );
-    // Lowered, or as GuardDuty itself gave it.
+    // Lowered, or equal to GuardDuty's own severity.
     for (severity, given) in [
         (
             json!({"Product": 8, "Label": "LOW"}),

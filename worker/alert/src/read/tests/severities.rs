@@ -5,7 +5,7 @@ use super::*;
 use crate::Flag;
 use crate::severity::Severity::{self, Critical, High, Informational, Low, Medium};
 
-/// The severity, and whether it is only assumed.
+/// Returns the severity, and whether it is assumed.
 fn severity(finding: &Value) -> (Severity, bool) {
     let alert = one_of(finding);
     let is_unknown = |flag: &Flag| matches!(flag, Flag::UnknownSeverity { .. });
@@ -39,7 +39,7 @@ fn own_word_or_number_tells_the_severity_in_security_hub() {
         (json!({"Original": "SEVERITY_HIGH"}), High, false),
         (json!({"Product": 95}), Critical, true),
         (json!({"Original": "75"}), High, true),
-        // On a scale that nobody told, a small number is no small severity.
+        // On an unknown scale a small number is not a low severity.
         (json!({"Product": 8}), Medium, true),
         (json!({"Original": "odd"}), Medium, true),
         (json!({"Label": "LOW", "Product": 95}), Low, false),

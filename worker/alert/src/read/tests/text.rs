@@ -1,8 +1,8 @@
-//! JSON that was encoded once more, and pointers where a payload should stand.
+//! JSON that was encoded twice, and pointers instead of payloads.
 
 use super::*;
 
-/// Writes a value as a JSON string that holds it.
+/// Returns a JSON string that holds the value.
 fn text(value: &Value) -> Value {
     Value::String(value.to_string())
 }

@@ -1,4 +1,4 @@
-//! Who tells of it, and of what: products, checks and resources by the names that people know.
+//! Display names of products, checks and resources.
 
 use super::bases::{asff, ocsf};
 use super::*;

@@ -1,4 +1,4 @@
-//! Where a message comes from, as each transport says it.
+//! Trace contexts of messages, by transport.
 
 use super::*;
 use crate::TraceContext;
@@ -6,7 +6,7 @@ use crate::TraceContext;
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OTHER: &str = "00-11111111111111111111111111111111-2222222222222222-01";
 
-/// The traces of a message's alerts.
+/// Returns the trace contexts of a message's alerts.
 fn traces(body: &str, attributes: &[(&str, &str)]) -> Vec<Option<String>> {
     let mut options = ReadOptions::default();
     for (name, value) in attributes {
@@ -37,7 +37,7 @@ fn an_alert_comes_from_where_its_event_or_its_message_says() {
     let xray = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
     let as_w3c = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01";
     assert_eq!(traces(plain, &[("AWSTraceHeader", xray)]), some(as_w3c));
-    // The event was made before it was handed over.
+    // The event was created before it was handed over.
     let inner = event(PARENT, plain).to_string();
     assert_eq!(traces(&inner, &[("traceparent", OTHER)]), some(PARENT));
     let many = json!([event(PARENT, plain), event(OTHER, plain)]).to_string();

@@ -1,11 +1,11 @@
-//! Who acted and does not parse: read generously, and never taken for nobody.
+//! Actors that do not parse are read leniently and never dropped.
 
 use std::path::Path;
 
 use super::bases::{asff, guardduty, guardduty_service, ocsf, scc, with_roles};
 use super::*;
 
-/// Actors and far ends, a line each, and the pointers of what could not be read.
+/// Returns actors and far ends, one per line, and the pointers of unreadable fields.
 fn told(finding: &Value) -> String {
     let alert = one_of(finding);
     let values = with_roles(&alert, &[Role::Actor, Role::Remote]);
@@ -142,7 +142,7 @@ fn actor_of_ocsf_is_named_by_mail_id_or_session() {
         );
     }
     insta::assert_snapshot!(told(&actor(json!({"user": {"type": "Admin", "account": {"uid": "1"}}}))), @"unread /evidences/0/actor/user");
-    // The name may be that of somebody else than the id.
+    // The name may belong to another user than the id.
     insta::assert_snapshot!(told(&actor(json!({"user": {"name": {"x": 1}, "uid": "u-66"}}))), @"
     actor principal u-66
     unread /evidences/0/actor/user/name
@@ -307,7 +307,7 @@ fn keys_in_pointers_are_cleaned() {
     );
 }
 
-/// Every finding that a document holds, at whatever depth.
+/// Returns every finding in a document, at any depth.
 fn alerts_in(text: &str) -> Vec<Alert> {
     let batch = read(text.as_bytes(), &ReadOptions::default());
     batch.map(|batch| batch.alerts).unwrap_or_default()
@@ -359,7 +359,7 @@ fn samples_and_corpus_are_read_whole() {
     assert_eq!(hits, [""; 0]);
 }
 
-/// The places of all texts, as JSON pointers.
+/// Collects the JSON pointers of all texts.
 fn texts_of(value: &Value, path: &str, out: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -378,7 +378,7 @@ fn texts_of(value: &Value, path: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Actors and far ends, a line each.
+/// Returns actors and far ends, one per line.
 fn who(alert: &Alert) -> Vec<String> {
     let values = with_roles(alert, &[Role::Actor, Role::Remote]);
     values.lines().map(str::to_owned).collect()
@@ -407,7 +407,7 @@ fn junk_in_any_field_of_who_acted_is_unread() {
                         .ok()
                         .and_then(|mut batch| batch.alerts.pop())
                 };
-                // What else names the same may take the place of a name: nobody is missing then.
+                // Another field with the same actor may replace the name, so that nobody is missing.
                 let is_gone = |alert: &Alert| who(alert).len() < known.len();
                 let Some(without) = with(Value::Null) else {
                     continue;

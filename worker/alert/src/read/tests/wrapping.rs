@@ -1,4 +1,4 @@
-//! One key and one content, whoever carried the finding.
+//! One finding has one key and one content in every wrapping.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// How a transport wraps a message.
+/// A transport's envelope.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wrap {
     Text,
@@ -46,7 +46,7 @@ pub(super) fn wrap(wrap: Wrap, inner: &Value) -> Value {
     }
 }
 
-/// The same JSON with `PascalCase` keys.
+/// Returns the same JSON with `PascalCase` keys.
 fn pascal(value: &Value) -> Value {
     match value {
         Value::Object(map) => map
@@ -86,7 +86,7 @@ fn r1_pascal_and_camel_case_are_one_finding() {
     );
 }
 
-/// Contents are stored: a change of these hashes opens every open case anew, once.
+/// Content hashes are stored, so a change here makes a new revision of every open case.
 #[test]
 fn contents_are_as_they_are_stored() {
     let content = |name: &str| one(sample(name)).content.0;
@@ -129,7 +129,7 @@ fn content_ignores_counters_times_and_texts_but_not_facts() {
     }
 }
 
-/// The credential exfiltration as Security Hub writes it.
+/// Returns the credential exfiltration in Security Hub's format.
 fn asff_of_exfiltration() -> Value {
     let arn = "arn:aws:guardduty:eu-west-1:444455556666:detector/12abc34d567e8fa901bc2d34e56789f0/finding/a4c9b1d2e3f405162738495a6b7c8d9e";
     json!({
@@ -171,7 +171,7 @@ fn guardduty_through_security_hub_is_the_same_alert() {
     );
     assert_eq!(hub.content, native.content);
     assert_eq!(hub.resources[1].tags["owner"], "team-payments");
-    // With `Action` instead of product fields too.
+    // The same with `Action` in addition to product fields.
     let mut value = asff_of_exfiltration();
     value["ProductFields"] = Value::Null;
     value["Action"] = json!({"ActionType": "AWS_API_CALL", "AwsApiCallAction": {"Api": "ListBuckets",
@@ -197,7 +197,7 @@ fn a_fourth_envelope_is_refused() {
     }
 }
 
-/// What a feed of the configuration reads, and what an attacker may write into it or beside it.
+/// Findings of a generic feed with lists and envelopes that an attacker adds within or beside them.
 #[test]
 fn a23_a_finding_with_a_list_or_an_envelope_in_it_is_never_lost() {
     let options = ReadOptions {
@@ -230,7 +230,7 @@ fn a23_a_finding_with_a_list_or_an_envelope_in_it_is_never_lost() {
             .collect();
         assert_eq!((keys, batch.rejected), (vec!["edr/-/7".to_owned()], vec![]));
     }
-    // Without its id it is no finding, and no empty page of findings either.
+    // Without its id it is neither a finding nor an empty page of findings.
     let nameless = json!({"edr_rule": "Ransomware", "findings": []});
     assert!(matches!(read(&nameless), Err(ReadError::Field { .. })));
     let strange = json!({"alarm": "Ransomware", "findings": null});
@@ -238,7 +238,7 @@ fn a23_a_finding_with_a_list_or_an_envelope_in_it_is_never_lost() {
         read(&strange),
         Err(ReadError::UnknownShape { .. })
     ));
-    // A second, empty list hides none that is filled.
+    // A second, empty list does not hide a filled one.
     let mut both = json!({"Findings": null});
     both["findings"] = json!([parsed("guardduty-finding")]);
     assert_eq!(read(&both).unwrap().alerts.len(), 1);

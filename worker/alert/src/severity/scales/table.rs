@@ -1,13 +1,13 @@
-//! The words, scales and products that are known, each with its source.
+//! Known words, scales and products, each with its source.
 
 use super::Scale;
 use crate::Severity;
 use crate::Severity::{Critical, High, Informational, Low, Medium};
 
-/// The scale of numbers that come without any: that of Security Hub's normalised severity.
+/// The default scale for numbers: that of Security Hub's normalised severity.
 pub(crate) const DEFAULT: &Scale = &ZERO_TO_HUNDRED;
 
-/// Words that mean the same to all products that use them, in small letters and without what is no letter or digit.
+/// Words with the same meaning in all products, in lower case and without other characters than letters and digits.
 pub(super) const WORDS: &[(&str, Severity)] = &[
     ("informational", Informational),
     ("information", Informational),
@@ -276,7 +276,7 @@ const CORTEX: Scale = Scale {
     ],
 };
 
-/// Products that write words alone, all of them known.
+/// Products that write only known words.
 pub(super) const WORDS_ALONE: Scale = Scale {
     name: "words",
     about: "words alone: informational, low, medium, high, critical and what is written for them elsewhere",
@@ -306,7 +306,7 @@ pub const SCALES: &[&Scale] = &[
     &WORDS_ALONE,
 ];
 
-/// Products by words that stand in their names; the first row that fits counts.
+/// Scales by words in product names. The first matching row counts.
 pub(super) const PRODUCTS: &[(&[&str], &Scale)] = &[
     (&["azure", "monitor"], &AZURE_MONITOR),
     (&["guardduty"], &ZERO_TO_TEN),

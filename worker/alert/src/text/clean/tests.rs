@@ -43,7 +43,7 @@ fn a25_depth_nodes_and_length_are_pruned_and_flagged() {
     );
 }
 
-/// How many pieces were taken out by each flag, and how many places tell of orders.
+/// Returns the number of removed pieces by flag, and the number of instruction flags.
 fn counts(flags: &[Flag]) -> [usize; 3] {
     let count = |of: fn(&Flag) -> usize| flags.iter().map(of).sum();
     [

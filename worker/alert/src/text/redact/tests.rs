@@ -67,7 +67,7 @@ fn a21_more_than_fifty_kinds_of_secrets_go() {
                 || kind == "authorization",
             "{kind}: {clean}"
         );
-        // The secret's own characters are gone: no window of twelve of the noise is left.
+        // No window of twelve characters of the secret is left.
         let left = clean.replace("[redacted:", "").replace("amazonaws", "");
         for window in [
             noise(12),
@@ -93,7 +93,7 @@ fn a21_no_half_of_a_secret_is_left_where_a_text_is_cut() {
     let jwt = format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{} ", noise(43));
     let tokens = jwt.repeat(24);
     for (kind, secret) in secrets() {
-        // As much of the secret stands before the place where a text is cut before it is read.
+        // A secret may begin just before the position where the text is cut.
         for before in 1..secret.len().min(100) {
             let room = bounds.text_bytes + 1_024 - '…'.len_utf8() - tokens.len() - before;
             let words: String = "a b ".chars().cycle().take(room - 1).collect();
@@ -172,7 +172,7 @@ fn a21_a_secret_behind_an_escape_goes() {
     }
 }
 
-/// Each would be read to its end, were it read again for what is inside of all before it.
+/// Each value would be read to the end of the text again for every value before it.
 #[test]
 fn a21_harmless_values_that_reach_far_are_not_read_again_for_each() {
     let harmless = "Cookie: arn:aws:x ".repeat(20_000);
@@ -366,7 +366,7 @@ fn a21_random_keys_of_forty_characters_go() {
         .map(|_| "[A-Za-z0-9+]{40}".new_tree(&mut runner).unwrap().current())
         .collect();
     let missed: Vec<&String> = keys.iter().filter(|key| redact(key).1 == 0).collect();
-    // Chance writes words now and then: one in a hundred may pass without a label.
+    // Random text contains words now and then: one in a hundred may pass without a label.
     assert!(missed.len() <= 10, "{missed:?}");
 }
 
@@ -387,7 +387,7 @@ fn indicator() -> impl Strategy<Value = Indicator> {
         "arn:aws:secretsmanager:eu-west-1:[0-9]{12}:secret:(secret|token|[a-z]{1,9})/[A-Za-z0-9_+.@-]{1,20}-[A-Za-z0-9]{6}"
             .prop_filter_map("arn", |arn| {
                 let typed = Indicator::parse(IndicatorKind::Arn, &arn, Role::Actor)?;
-                // As it was written: what is parsed is redacted already.
+                // The unparsed text, because parsed values are redacted already.
                 Some(Indicator { value: arn, ..typed })
             }),
         "CVE-20[0-9]{2}-[0-9]{4,6}".prop_filter_map("cve", make(IndicatorKind::Cve)),

@@ -1,23 +1,23 @@
-//! Secrets by the words before them: what programs take in their options, and what is assigned to names of secrets.
+//! Patterns of secrets by the words before them: options of programs, and assignments to names of secrets.
 
 use super::Kind;
 
-/// Before the name of a program: the start of a word, with the path of the program. The end of a file's name is none, nor
-/// that of a URL.
+/// Prefix of a program's name: the start of a word, with the path of the program. The end of a file name or URL does
+/// not match.
 macro_rules! program {
     () => {
         r#"(?:^|[\s"'`;|&(=,>\[{])(?:[A-Za-z]:)?(?:[^\s"':;|&<>,=]*[/\\])?"#
     };
 }
 
-/// Between the name of a program and its option, all of one command.
+/// Text between a program's name and its option, within one command.
 macro_rules! before {
     () => {
         r#"(?i:\.exe)?["']?\s(?:[^\n|;&]{0,200}?\s)?"#
     };
 }
 
-/// A password in quotes; one that is cut off goes to the end of the text.
+/// A password in quotes. A truncated one reaches to the end of the text.
 macro_rules! quoted {
     () => {
         r#"\\?"[^"\n]{3,}(?:"|\z)|'[^'\n]{3,}(?:'|\z)"#
@@ -31,8 +31,9 @@ macro_rules! word {
     };
 }
 
-/// What is assigned: in quotes, escaped ones too, all of it, else up to what ends a word in any language. A quote before the
-/// rest of a list or of a call is one that closes. Between single ones may stand an apostrophe's other half, so less.
+/// An assigned value: in quotes (also escaped ones) all of it, else up to a character that ends a word in any
+/// language. A quote before the rest of a list or call closes the value. Within single quotes the match is shorter,
+/// because an apostrophe may intervene.
 macro_rules! assigned {
     () => {
         concat!(
@@ -47,8 +48,8 @@ macro_rules! assigned {
 }
 
 pub(super) const SECRETS: &[Kind] = &[
-    // As words of their own and run together: `--db-password`, `-ClientSecret`. A token is one by what stands before it, for
-    // others are places in a list. Who is asked for a password, or has none, tells none; nor does an expression.
+    // Names as separate words and joined: `--db-password`, `-ClientSecret`. `token` needs a qualifier, because other
+    // tokens are positions in a list. Prompts, empty passwords and expressions do not match.
     (
         "cli_password",
         r"-[0-9a-z_-]*(?:pass|token|secret|key)",
@@ -63,7 +64,7 @@ pub(super) const SECRETS: &[Kind] = &[
             r#"|["']?[^\s"'-][^\s"']{3,}))"#
         ),
     ),
-    // The path of a key is none.
+    // The path of a key is not a secret.
     (
         "cli_password",
         r"-private-key",
@@ -84,7 +85,7 @@ pub(super) const SECRETS: &[Kind] = &[
         r"sshpass",
         r"\bsshpass\s+-p\s*['\x22]?(?P<secret>[^\s'\x22]{3,})",
     ),
-    // `login -p` of docker and its like, the password apart or joined. The `-p` of `docker run` is a port.
+    // `login -p` of docker and similar programs, the password separate or joined. `-p` of `docker run` is a port.
     (
         "login_password",
         r"login\s",
@@ -93,7 +94,7 @@ pub(super) const SECRETS: &[Kind] = &[
             word!()
         ),
     ),
-    // The tools below take a password in an option whose letter means something else to others.
+    // The following tools take a password in an option that means something else in other tools.
     (
         "command_password",
         r"mongo|crackmapexec|netexec|nxc|evil-winrm|psexec",
@@ -110,7 +111,7 @@ pub(super) const SECRETS: &[Kind] = &[
         r"mysqladmin",
         concat!(r"\bmysqladmin", before!(), r"password\s+", word!()),
     ),
-    // What makes and changes users in databases; the name of a user is no password, so most have to be in quotes.
+    // Statements that create or change database users. Most need quotes, because a user's name is not a password.
     (
         "sql_password",
         r"identified\s|password[\s=(n\x22\x27\\]",
@@ -170,7 +171,7 @@ pub(super) const SECRETS: &[Kind] = &[
             word!()
         ),
     ),
-    // `/p:` of others is a property.
+    // `/p:` of other programs is a property.
     (
         "command_password",
         r"/pass|freerdp",
@@ -205,7 +206,7 @@ pub(super) const SECRETS: &[Kind] = &[
             r#"(?:-U|--user)(?:=|\s*)["']?[^\s%"']{1,64}%(?P<secret>[^\s"']{3,})"#
         ),
     ),
-    // `DOMAIN/NAME:PASSWORD@HOST` of Impacket. The tag of an image stands before `@sha256:`.
+    // `DOMAIN/NAME:PASSWORD@HOST` of Impacket. An image's tag precedes `@sha256:`.
     (
         "command_password",
         r"\.py|impacket|secretsdump|(?:ps|wmi|smb|at|dcom)exec",
@@ -230,9 +231,9 @@ pub(super) const SECRETS: &[Kind] = &[
         r"\$2[abxy]?\$|\$[156y]\$|\$argon2",
         r"\$(?:2[abxy]?\$\d{2}\$[./A-Za-z0-9]{53}|[156]\$[^\s$]{1,32}\$[./A-Za-z0-9]{20,}|y\$[^\s$]+\$[^\s$]+\$[./A-Za-z0-9]{20,}|argon2i?d?\$[^\s'\x22]{30,})",
     ),
-    // The ARN of what Secrets Manager holds is taken as one, with the part and the version that may stand after its name, so
-    // that `secret:NAME` in it assigns nothing: what begins with `arn:` is harmless. A `=` ends it, for there something is
-    // assigned.
+    // The ARN of a Secrets Manager secret is matched whole, with the part and version after its name, so that
+    // `secret:NAME` in it is not an assignment: values with `arn:` are harmless. A `=` ends the ARN, because an
+    // assignment follows.
     (
         "assigned_secret",
         r"(?:passw(?:or)?d|passphrase|pwd|secret|key|token|credentials?)[\x22\x27\\]{0,4}\s{0,3}[=:]",
@@ -241,7 +242,7 @@ pub(super) const SECRETS: &[Kind] = &[
             assigned!()
         ),
     ),
-    // What only variables are called so: where text says that something passes, it assigns nothing.
+    // Names that only variables have. In prose "pass" assigns nothing.
     (
         "assigned_secret",
         r"pass[\x22\x27\\]{0,4}\s{0,3}[=:]",

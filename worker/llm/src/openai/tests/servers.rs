@@ -1,15 +1,15 @@
-//! Servers that speak like OpenAI, and are not OpenAI.
+//! Servers that speak OpenAI's protocol and are not OpenAI.
 
 use crate::chat::OutputSchema;
 
 use super::*;
 
-/// A server at an address of one's own, of which nothing is said.
+/// Returns an unknown server at a private address.
 fn own() -> ModelConfig {
     ModelConfig::new(Provider::Openai, "qwen3")
 }
 
-/// A turn of a step: it may call tools, or give its result.
+/// Returns a turn of a step, which may call tools or give its result.
 fn turn_to_schema() -> ChatRequest {
     ChatRequest {
         output: question().output,

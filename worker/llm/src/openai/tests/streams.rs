@@ -1,4 +1,4 @@
-//! Streamed answers: whole, cut, standing still, and as other servers send them.
+//! Streamed answers: complete, cut, stalled, and in the variants of other servers.
 
 use std::time::Duration;
 
@@ -171,7 +171,7 @@ async fn a_stream_that_breaks_off_is_no_answer() {
             .unwrap_err();
         assert_eq!(error.failure, failure, "{error}");
     }
-    // With all of it there, how the connection ends is of no account.
+    // With a complete answer the end of the connection does not matter.
     let all = cut("data: [DONE]");
     for end in [Say::events(&all), Say::cut_events(&all)] {
         let whole = answered("m", &request, end).await.unwrap();

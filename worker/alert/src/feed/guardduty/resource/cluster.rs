@@ -1,4 +1,4 @@
-//! Clusters of EKS and ECS, what runs in them, and who uses them.
+//! Clusters of EKS and ECS, their workloads and their users.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::feed::{Draft, Node};
 use crate::principal::{ELSEWHERE, person_behind};
 use crate::{DetailKind, IndicatorKind, Role};
 
-/// Most groups, sessions and mounts that are read.
+/// Maximum number of groups, sessions and mounts that are read.
 const MAX_LISTED: usize = 32;
 
-/// What lets a workload out of its container.
+/// Settings that let a workload out of its container.
 const HOST_ACCESS: [(&str, &str); 3] = [
     ("hostNetwork", "uses the network of its host"),
     ("hostPID", "sees the processes of its host"),
@@ -63,8 +63,8 @@ pub(super) fn kubernetes(draft: &mut Draft, node: Node<'_>) {
     workload(draft, node.at("kubernetesWorkloadDetails"));
 }
 
-/// Reads who called the cluster. Of a user that many share, the session's name says who it was; and whoever takes the name
-/// of another user acted as much as that one.
+/// Reads the caller of the cluster. For a shared user the session name identifies the person. A user who impersonates
+/// another is an actor, as is the impersonated user.
 fn user(draft: &mut Draft, user: Node<'_>) {
     let name = user.at("username").str();
     draft.add(IndicatorKind::Principal, Role::Actor, user.at("username"));
@@ -91,13 +91,13 @@ fn user(draft: &mut Draft, user: Node<'_>) {
     groups(draft, impersonated, other.str());
 }
 
-/// Whether a session is called by who it is of: other names are chosen by whoever assumes the role.
+/// Returns whether a session is named after its person. Other session names are chosen by the caller of AssumeRole.
 fn is_person(user: Node<'_>, session: &str) -> bool {
     let id = format!(":{session}");
     person_behind(user.at("username").str().unwrap_or_default(), Some(&id)).is_some()
 }
 
-/// Adds who called the cluster from where: the user of the resource by the call of the action.
+/// Adds the callers of the cluster: the user of the resource with the address of the action.
 pub(in super::super) fn add_callers(draft: &mut Draft, resource: Node<'_>, action: Node<'_>) {
     let user = resource.path("kubernetesDetails/kubernetesUserDetails");
     let call = action.at("kubernetesApiCallAction");
@@ -125,7 +125,7 @@ fn groups(draft: &mut Draft, user: Node<'_>, about: Option<&str>) {
     }
 }
 
-/// The unique id of a user; that of an IAM identity holds its account and its id in IAM.
+/// Reads the unique id of a user. The id of an IAM identity holds its account and its IAM id.
 ///
 /// <https://docs.aws.amazon.com/eks/latest/userguide/logging-monitoring.html>
 fn uid(draft: &mut Draft, uid: Node<'_>, name: Option<&str>) {

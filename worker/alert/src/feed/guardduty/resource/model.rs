@@ -16,7 +16,7 @@ pub(super) fn guardrails(draft: &mut Draft, node: Node<'_>) {
     read_action(draft, node, node.at("guardrailArn").str());
 }
 
-/// What a guardrail did, with what, and which of its filters matched.
+/// Reads the action of a guardrail, its inputs, and the filters that matched.
 pub(in super::super) fn read_action(draft: &mut Draft, node: Node<'_>, guardrail: Option<&str>) {
     let action = [node.at("guardrailAction"), node.at("guardrailSource")];
     let action: Vec<&str> = action.into_iter().filter_map(Node::str).collect();

@@ -9,7 +9,7 @@ use crate::caller::CallRecord;
 use crate::feed::{Draft, Node};
 use crate::{DetailKind, IndicatorKind, Role, short_name};
 
-/// What names a resource of these types; others are named by their ARN alone.
+/// Indicator kinds of names of resources, by type. Other resources are named by their ARN alone.
 const KINDS: [(&str, IndicatorKind); 8] = [
     ("S3_BUCKET", IndicatorKind::Bucket),
     ("EC2_INSTANCE", IndicatorKind::Instance),
@@ -21,7 +21,7 @@ const KINDS: [(&str, IndicatorKind); 8] = [
     ("EC2_IMAGE", IndicatorKind::Image),
 ];
 
-/// Values in `data`.
+/// Indicators in `data`.
 const DATA: [(IndicatorKind, &str); 5] = [
     (IndicatorKind::File, "s3Object/key"),
     (IndicatorKind::Arn, "ecsTask/taskDefinitionArn"),

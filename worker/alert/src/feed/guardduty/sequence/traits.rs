@@ -1,4 +1,4 @@
-//! What the signals of a sequence had in common, by GuardDuty's `IndicatorType`.
+//! Common properties of the signals of a sequence, by GuardDuty's `IndicatorType`.
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Indicator.html>
 
@@ -24,7 +24,7 @@ const INDICATORS: [(&str, IndicatorKind, Role); 10] = [
     ("VULNERABILITY", IndicatorKind::Cve, Role::Related),
 ];
 
-/// Types whose values are details of a kind of their own. All others are traits, with their type before them.
+/// Types whose values are details of their own kind. All others become traits with the type as label.
 const DETAILS: [(&str, DetailKind); 5] = [
     ("HIGH_RISK_API", DetailKind::Operation),
     ("UNUSUAL_API_FOR_ACCOUNT", DetailKind::Operation),
@@ -67,7 +67,7 @@ pub(in crate::feed) fn trait_of(draft: &mut Draft, key: &str, values: Node<'_>) 
     }
 }
 
-/// `T1078.004`, or `T1078.004 - Valid Accounts: Cloud Accounts`.
+/// Parses `T1078.004`, or `T1078.004 - Valid Accounts: Cloud Accounts`.
 pub(in crate::feed) fn technique(text: &str) -> Option<Technique> {
     let (id, name) = match text.split_once([' ', '/']) {
         Some((id, name)) => (

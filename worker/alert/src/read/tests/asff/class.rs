@@ -1,4 +1,4 @@
-//! What sort of finding it is, and its state.
+//! Class and state of a finding.
 
 use super::*;
 use crate::Class::{self, Posture, SensitiveData, Threat, Vulnerability};
@@ -41,7 +41,7 @@ fn classes_of_any_product_follow_types_and_checks() {
         ),
         (&[CHECK], &packages, Vulnerability),
         (&[], &packages, Vulnerability),
-        // An exploit that was tried names the vulnerability too.
+        // An attempted exploit names the vulnerability too.
         (&[], &named, Threat),
         (&["TTPs/Initial Access"], &named, Threat),
         (&[CVE], &none, Vulnerability),

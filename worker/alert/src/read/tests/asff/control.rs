@@ -1,4 +1,4 @@
-//! Types that tell one sort of finding from the others.
+//! Types that group similar findings.
 
 use super::*;
 

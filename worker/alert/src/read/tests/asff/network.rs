@@ -1,4 +1,4 @@
-//! Ends of connections with the parts that their direction gives them.
+//! Ends of connections with the roles that their direction gives them.
 
 use super::*;
 use crate::Outcome;
@@ -44,7 +44,7 @@ fn inbound_source_is_who_acted() {
         });
     });
     assert!(has(&alert, IndicatorKind::Ip, Role::Actor, "2001:db8::23"));
-    // The host chose its name.
+    // The host chose its own name.
     assert!(has(
         &alert,
         IndicatorKind::Domain,
@@ -60,7 +60,7 @@ fn missing_direction_is_seen_by_the_resource_s_addresses() {
     let undirected = |finding: &mut Value| finding["Network"]["Direction"] = Value::Null;
     let alert = network(undirected);
     assert_eq!(details(&alert, DetailKind::Direction), ["outbound"]);
-    // Whoever it is of whom nothing is known, nobody is lost.
+    // Values are kept, even when their role is unknown.
     let alert = network(|finding| {
         undirected(finding);
         finding["Resources"] = json!([]);

@@ -1,4 +1,4 @@
-//! Cloud, account and region of what a finding concerns.
+//! Cloud, account and region of a finding's resource.
 
 use super::*;
 use crate::Provider;
@@ -36,7 +36,7 @@ fn owner_of_the_resource_wins_over_the_hub() {
         let alert = of(resource.clone());
         assert_eq!(place(&alert), azure, "{resource}");
         assert_eq!(alert.key.account, "111122223333");
-        // The name is that of the hub's account.
+        // The name belongs to the hub's account.
         assert_eq!(alert.account_name, None);
     }
     let alert = of(json!({"Type": "AzureVirtualMachine", "Id": id}));

@@ -1,4 +1,4 @@
-//! Resources of every type, and what their details tell.
+//! Resources of every type, with their details.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn resources_without_an_arn_keep_their_id() {
     }
 }
 
-/// What details of a type give: details, then what stands beside the resource's own ARN, one a line.
+/// Returns the result of a type's details: details, then indicators beside the resource's own ARN, one per line.
 fn told(kind: &str, details: Value) -> String {
     let alert = of(kind, "arn:aws:x:eu-west-1:111122223333:thing/one", details);
     let details = alert

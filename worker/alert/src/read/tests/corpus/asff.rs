@@ -1,4 +1,4 @@
-//! Findings of Security Hub: a threat at each type of resource, and a failed check of each control.
+//! Security Hub findings: a threat for each type of resource, and a failed check of each control.
 
 use super::*;
 use crate::vendor_names::{ASFF_RESOURCE_TYPES, SECURITY_HUB_CONTROLS, names};

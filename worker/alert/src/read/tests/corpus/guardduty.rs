@@ -1,4 +1,4 @@
-//! Findings of GuardDuty: the shape of resource and service follows from the type.
+//! GuardDuty findings, whose resource and service follow from the type.
 
 use super::*;
 use crate::vendor_names::{GUARDDUTY_TYPES, names};
@@ -11,7 +11,7 @@ const FUNCTION: &str = "arn:aws:lambda:eu-west-1:111122223333:function:pay-expor
 
 type Builder = fn() -> Value;
 
-/// The service or the kind of thing that a finding's resource belongs to, and how that is written.
+/// Builders of resources by the service or kind in the type.
 const RESOURCES: [(&str, Builder); 11] = [
     ("EC2", instance),
     ("Runtime", instance),
@@ -78,7 +78,7 @@ fn case(kind: &str) -> Case {
     }
 }
 
-/// The id that the main resource must have.
+/// Returns the expected id of the main resource.
 fn main_resource(resource: &Value) -> Option<String> {
     let id = match resource["resourceType"].as_str().unwrap() {
         "Instance" => INSTANCE,
@@ -93,7 +93,7 @@ fn main_resource(resource: &Value) -> Option<String> {
 
 type Told = (Value, Vec<(Role, IndicatorKind, String)>);
 
-/// What the service part tells, and which roles follow from it.
+/// Returns the service part of a finding and the roles that follow from it.
 fn service(purpose: &str, part: &str, name: &str) -> Told {
     let is_file = name.contains("MaliciousFile") || name.contains("SuspiciousFile");
     let is_dns = ["DNS", "Domain", "!DNS"]

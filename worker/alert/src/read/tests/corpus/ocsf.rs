@@ -31,7 +31,7 @@ fn case(class: u32, name: &str) -> Case {
     };
     Case {
         finding,
-        // A vulnerability is called by its CVE, a check by its control or rule.
+        // The type of a vulnerability is its CVE, that of a check its control or rule.
         kind: match class {
             2002 => "CVE-2026-1000".to_owned(),
             2003 => "S3.8".to_owned(),
@@ -50,7 +50,7 @@ fn case(class: u32, name: &str) -> Case {
     }
 }
 
-/// Gives a finding what its class alone has.
+/// Adds the fields that only the finding's class has.
 fn shape(finding: &mut Value, class: u32, name: &str) {
     match class {
         2001 => {

@@ -1,4 +1,4 @@
-//! Findings of Security Command Center: what is concerned follows from the category.
+//! Security Command Center findings, whose resource follows from the category.
 
 use super::*;
 use crate::vendor_names::{SCC_CATEGORIES, pairs};
@@ -9,7 +9,7 @@ const CLUSTER: &str =
     "//container.googleapis.com/projects/pay-prod/locations/europe-west1/clusters/pay-1";
 const PROJECT: &str = "//cloudresourcemanager.googleapis.com/projects/pay-prod";
 
-/// Words of categories, the resource that they are about, and its type; the last row is for all others.
+/// Words of categories, their resource and its type. The last row is for all others.
 const RESOURCES: [(&[&str], &str, &str); 5] = [
     (
         &[
@@ -98,7 +98,7 @@ fn case(class: &str, category: &str) -> Case {
     }
 }
 
-/// What a detector writes beside the category, and which roles follow from it.
+/// Returns a detector's fields beside the category, and the roles that follow from them.
 fn evidence(category: &str) -> (Value, Vec<(Role, IndicatorKind, String)>) {
     let contains = |words: &[&str]| words.iter().any(|word| category.contains(word));
     if contains(&["Bad Domain"]) {

@@ -1,4 +1,4 @@
-//! Calls of APIs: what they were made on, by whom, and how they ended.
+//! API calls: targets, callers and outcomes.
 
 use super::*;
 use crate::Outcome;
@@ -8,7 +8,7 @@ const STOPPED: &str =
 const DENIED: &str =
     include_str!("../../../../../../tests/fixtures/cases/46-guardduty-call-that-failed.json");
 
-/// The key of alice, as Security Hub has it.
+/// Returns the key of alice in Security Hub's format.
 fn alice() -> Value {
     json!([{"Type": "AwsIamAccessKey", "Id": "AWS::IAM::AccessKey:AKIAEXAMPLECASE00001", "Details": {"AwsIamAccessKey": {
         "PrincipalId": "AIDAEXAMPLECASE00001", "PrincipalType": "IAMUser", "PrincipalName": "alice"}}}])
@@ -75,7 +75,7 @@ fn a_user_who_was_changed_is_the_resource_and_no_actor() {
         assert!(has(&other, IndicatorKind::Principal, Role::Related, name));
     }
     assert!(has(&other, IndicatorKind::Principal, Role::Actor, "alice"));
-    // Who makes a key of their own is told already.
+    // A user who creates their own key is named as the actor already.
     let own = of(json!({"AWS::IAM::User": "alice"}));
     assert_eq!((own.resources.len(), own.subject()), (1, Some("alice")));
     assert!(has(&own, IndicatorKind::Principal, Role::Actor, "alice"));

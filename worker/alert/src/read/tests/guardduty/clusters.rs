@@ -1,4 +1,4 @@
-//! Clusters: the person behind a shared user, what was asked of a cluster, and what runs in it.
+//! Clusters: the person behind a shared user, requests, and workloads.
 
 use super::*;
 use crate::{Outcome, PrincipalKind};

@@ -9,7 +9,7 @@ const DRIVE_BY: &str = include_str!(
     "../../../../../../tests/fixtures/cases/40-guardduty-type-taken-for-a-secret.json"
 );
 
-/// The instance of those findings; Security Hub tells its network without security groups.
+/// Returns the instance of those findings. Security Hub writes its network without security groups.
 fn instance() -> Value {
     json!([{"Type": "AwsEc2Instance", "Id": "arn:aws:ec2:eu-west-1:111122223333:instance/i-0bbbbbbbbbbbbbbbb",
         "Tags": {"Name": "web-7"}, "Details": {"AwsEc2Instance": {"IpV4Addresses": ["10.1.2.3", "198.51.100.200"],

@@ -1,4 +1,4 @@
-//! Malware scans: findings, and the results that GuardDuty sends without one.
+//! Malware scans: findings, and results that GuardDuty sends without a finding.
 
 use super::*;
 use crate::{Class, Severity};
@@ -56,7 +56,7 @@ fn an_object_has_one_key_whoever_carries_its_result() {
         let other = one_of(&wrapped);
         assert_eq!((&other.key, &other.content), (&alert.key, &alert.content));
     }
-    // A later scan of the same version is the same one; another version is not.
+    // A later scan of the same version has the same key; another version has not.
     let mut again = event.clone();
     (again["id"], again["time"]) = (json!("other"), json!("2026-11-27T00:00:00Z"));
     assert_eq!(one_of(&again).key, alert.key);

@@ -1,4 +1,4 @@
-//! Attack sequences: calls, traits and ends of their signals.
+//! Attack sequences: calls, traits and endpoints of their signals.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn sequence(sequence: Value) -> Alert {
     );
     let alert = one_of(&native);
     let mut hub = asff(&native, json!([]));
-    // Security Hub has the sequence in a field of its own.
+    // Security Hub has the sequence in a separate field.
     hub["ProductFields"] = json!({"aws/guardduty/service/count": "1"});
     hub["Detection"] = json!({"Sequence": native["service"]["detection"]["sequence"]});
     let hub = one_of(&hub);

@@ -1,4 +1,4 @@
-//! Events of other categories that their product holds to be alerts.
+//! Events of other categories that their product marks as alerts.
 
 use super::*;
 use crate::Outcome;
@@ -115,7 +115,7 @@ fn types_of_events_are_their_rule_or_their_activity() {
 
 #[test]
 fn activity_of_an_event_is_no_state_of_a_finding() {
-    // Activity 3 of a file is a change, status 2 a failure; of a finding they are closed and in progress.
+    // Activity 3 of a file is a change and status 2 a failure. Of a finding they mean closed and in progress.
     let mut event = quarantined();
     event["activity_id"] = json!(3);
     event["status_id"] = json!(4);
@@ -220,7 +220,7 @@ fn denied_calls_and_stopped_connections_have_an_outcome() {
         Some(Outcome::Succeeded)
     );
     assert_eq!(of(json!({"status": "Failure"})), Some(Outcome::Failed));
-    // What was isolated afterwards had happened.
+    // An isolated action had succeeded before.
     assert_eq!(of(json!({"disposition_id": 4})), None);
     assert_eq!(
         of(json!({"disposition_id": 15, "disposition": "Detected"})),

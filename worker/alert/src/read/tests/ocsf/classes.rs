@@ -7,7 +7,7 @@ fn kind_and_class(value: &Value) -> (String, Class) {
     (alert.kind, alert.class)
 }
 
-/// A result of Prowler.
+/// Returns a result of Prowler.
 fn check(code: &str) -> Value {
     json!({"class_uid": 2004, "activity_id": 1, "type_uid": 200_401, "severity_id": 3, "status_id": 1, "status": "New",
         "status_code": "FAIL", "time": 1_795_651_200, "message": "Access keys are rotated every 90 days",
@@ -68,7 +68,7 @@ fn placeholders_are_no_types_techniques_or_names() {
     finding["metadata"]["event_code"] = json!("-");
     finding["finding_info"]["title"] = json!("N/A");
     assert_eq!(one_of(&finding).kind, "Detection Finding");
-    // Who is known by an id has acted, whatever stands in the place of a name.
+    // A user with an id is an actor, whatever the name field holds.
     finding["actor"]["user"]["uid"] = json!("u-7");
     assert!(has(
         &one_of(&finding),
@@ -78,7 +78,7 @@ fn placeholders_are_no_types_techniques_or_names() {
     ));
 }
 
-/// A control of Security Hub.
+/// Returns a control of Security Hub.
 fn control() -> Value {
     json!({"class_uid": 2003, "activity_id": 1, "severity_id": 3, "status_id": 1, "time": 1_795_651_200_000_u64,
         "metadata": {"uid": "d0", "product": {"name": "Security Hub", "vendor_name": "AWS",
@@ -146,7 +146,7 @@ fn products_in_security_hub_are_named_as_in_asff() {
         product("Posture", "Acme", "acme/posture-scan"),
         "acme_posture_scan"
     );
-    // Nobody else takes the keys of Amazon's products.
+    // Other vendors cannot take the keys of Amazon's products.
     assert_eq!(product("Posture", "Acme", "aws/securityhub"), "posture");
     assert_eq!(product("X", "AWS", "aws/guardduty"), "ocsf_guardduty");
 }
@@ -225,7 +225,7 @@ fn what_happened_is_a_threat_whatever_it_is_filed_under() {
         "what was exploited"
     );
     assert_eq!(class(2006, &[], json!({"is_alert": true})), Class::Threat);
-    // A result of something that happened is no check.
+    // A result of an event is not a check.
     assert_eq!(
         class(2004, &[], json!({"status_code": "FAILED"})),
         Class::Threat

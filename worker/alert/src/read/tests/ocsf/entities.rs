@@ -1,9 +1,9 @@
-//! Who, where and what: fields of evidences, observables, malware, vulnerabilities.
+//! Fields of evidences, observables, malware and vulnerabilities.
 
 use super::*;
 use insta::assert_snapshot;
 
-/// A detection with one evidence, about `host-1`.
+/// Returns a detection about `host-1` with one evidence.
 fn evidence(evidence: Value) -> Alert {
     one_of(&with(
         json!({"device": null, "evidences": [evidence], "resources": [{"uid": "host-1"}]}),

@@ -1,4 +1,4 @@
-//! Resources with their parts, and where they live.
+//! Resources with their roles, and their cloud and account.
 
 use super::*;
 use insta::assert_snapshot;
@@ -97,7 +97,7 @@ fn resource_in_another_cloud_has_its_owner_s_account() {
         Role::Target,
         "vm-pay-1"
     ));
-    // The partition tells as well, and the id the subscription.
+    // The partition names the cloud too, and the id the subscription.
     finding["resources"][0]["provider"] = Value::Null;
     finding["resources"][0]["cloud_partition"] = json!("AzureCloud");
     assert_eq!(place(&finding), expected);
@@ -106,12 +106,12 @@ fn resource_in_another_cloud_has_its_owner_s_account() {
         (place(&finding).0, place(&finding).1),
         (expected.0, expected.1)
     );
-    // A name that looks like an id of another cloud moves nothing.
+    // A name that looks like an id of another cloud does not change the cloud.
     finding["resources"][0]["cloud_partition"] = Value::Null;
     finding["resources"][0]["uid"] = json!("//compute.googleapis.com/projects/p");
     let told = place(&finding);
     assert_eq!((told.0, told.1.as_str()), (Provider::Aws, "111122223333"));
-    // In the same cloud, too.
+    // The same holds within one cloud.
     finding["resources"][0] =
         json!({"uid": "arn:aws:s3:::b", "owner": {"account": {"uid": "999988887777"}}});
     let alert = one_of(&finding);

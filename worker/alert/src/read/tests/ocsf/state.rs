@@ -52,7 +52,7 @@ fn check_that_passed_is_told_by_any_of_its_results() {
             "{fields}"
         );
     }
-    // Malware passes no check.
+    // A finding with malware never passes a check.
     let found = json!({"status_code": "PASS", "malware": [{"name": "EICAR"}]});
     assert_eq!(checked(2004, found), FeedState::default());
 }

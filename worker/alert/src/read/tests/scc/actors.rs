@@ -1,4 +1,4 @@
-//! Who acted, on what, with which outcome, wherever a detector writes it.
+//! Actors, targets and outcomes in every position that a detector uses.
 
 use super::*;
 
@@ -70,7 +70,7 @@ fn who_read_data_acted_on_the_bucket() {
     ");
 }
 
-/// Where Event Threat Detection writes the principal: in `properties`, or in a record named after the rule.
+/// Event Threat Detection writes the principal into `properties`, or into a record named after the rule.
 #[test]
 fn every_rule_tells_who_acted() {
     for record in [

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a finding with these fields alone names and tells.
+/// Returns the indicators and details of a finding with only these fields.
 fn told(fields: Value) -> String {
     let alert = one_of(&finding(fields));
     format!("{}\n{}", parts(&alert), details(&alert))

@@ -1,8 +1,8 @@
-//! Wrappings, places, keys and words of a finding.
+//! Wrappings, locations, keys and enumerated words of a finding.
 
 use super::*;
 
-/// The finding with keys in snake case, as clients of the API in Python write it.
+/// Returns the finding with keys in snake case, as clients of the Python API write it.
 fn snake(value: &Value) -> Value {
     match value {
         Value::Object(map) => map
@@ -80,10 +80,10 @@ fn accounts_of_other_clouds_are_told_without_a_name_that_has_them() {
     assert_eq!(alert.provider, Provider::Aws);
     assert_eq!(alert.account.as_deref(), Some("444455556666"));
     assert!(has(&alert, IndicatorKind::Bucket, Role::Target, "payroll"));
-    // A bare finding names its cloud by its resource.
+    // The resource of a bare finding gives its cloud.
     assert_eq!(one_of(&bucket["finding"]).provider, Provider::Aws);
     assert_eq!(one_of(&case("azure")["finding"]).provider, Provider::Azure);
-    // Whoever names a bucket of Google's chooses no cloud.
+    // The name of a Google bucket cannot choose the cloud.
     let google = finding(
         json!({"resourceName": "//storage.googleapis.com/x/arn:aws:iam::444455556666:user/eve"}),
     );
@@ -175,7 +175,7 @@ fn one_finding_has_one_key_under_every_name() {
         }
         assert_eq!(keys.len(), 1, "{resource}: {keys:?}");
     }
-    // Sources choose their ids: those of two sources are two findings.
+    // Sources choose their ids, so equal ids of two sources are two findings.
     let other = |source: &str| {
         let name = format!("organizations/1/sources/{source}/findings/f1");
         one_of(&finding(
@@ -278,7 +278,7 @@ fn toxic_combination_is_a_threat_by_its_category() {
             .collect::<Vec<_>>(),
         related
     );
-    // Where paths of attack meet is how something is configured: nobody acted, and nothing was put together.
+    // A choke point is a configuration: it is neither an action nor a combination.
     let point = one_of(&finding(
         json!({"findingClass": "CHOKEPOINT", "chokepoint": {"relatedFindings": related}}),
     ));
@@ -307,7 +307,7 @@ fn severities_are_words_or_their_numbers() {
         let alert = one_of(&finding(json!({"severity": sent})));
         assert_eq!(alert.severity, told, "{sent}");
     }
-    // What the detector told counts where the finding says nothing.
+    // The detector's value counts where the finding has none.
     let alert = one_of(&finding(json!({"severity": "SEVERITY_UNSPECIFIED",
         "sourceProperties": {"detectionPriority": "HIGH"}})));
     assert_eq!(alert.severity, Severity::High);

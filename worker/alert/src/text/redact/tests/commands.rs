@@ -1,4 +1,4 @@
-//! Passwords in command lines, and what stands there and is none.
+//! Passwords in command lines, and similar text that is not a secret.
 
 use super::*;
 

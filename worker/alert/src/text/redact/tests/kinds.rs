@@ -1,6 +1,6 @@
 //! An example of every kind of secret.
 
-/// Letters and digits that look random, so that formats are filled in and never a real secret.
+/// Returns random-looking letters and digits, so that formats are filled in without a real secret.
 pub(super) fn noise(length: usize) -> String {
     "q7Zk2Vx9Lm4Tb8Rw3Yd6Nc1Hf5Gs0Jp"
         .chars()
@@ -13,7 +13,7 @@ pub(super) fn hex_noise(length: usize) -> String {
     "a3f09c71be52d846".chars().cycle().take(length).collect()
 }
 
-/// What stands in a text for each kind, and the kind's name.
+/// Returns a sample text of each kind with the kind's name.
 #[expect(clippy::too_many_lines, reason = "a table, one line per secret")]
 pub(super) fn secrets() -> Vec<(&'static str, String)> {
     let (n, h) = (noise, hex_noise);

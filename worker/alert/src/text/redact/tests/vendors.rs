@@ -1,4 +1,4 @@
-//! What vendors write is no secret: types, categories, controls, names of fields, ids of resources.
+//! Vendors' names are not secrets: types, categories, controls, field names, resource ids.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::vendor_names::{
     SECURITY_HUB_CONTROLS, camel_case, names, pairs,
 };
 
-/// Ids of resources, as clouds make them.
+/// Resource ids in the formats of the clouds.
 const IDS: [&str; 40] = [
     "i-0abc1234def567890",
     "i-99999999",
@@ -52,7 +52,7 @@ const IDS: [&str; 40] = [
     "pay-api-7d9f8b6c5d-x2k9q",
 ];
 
-/// Everything that a vendor documents or a cloud makes, once.
+/// Returns all documented vendor names and sample ids, without duplicates.
 fn vendors_names() -> Vec<String> {
     let one_column = [
         ASFF_RESOURCE_TYPES,
