@@ -1,8 +1,8 @@
-//! Admission: what becomes of an alert that was read. Pure; a file per rule.
+//! Decides what becomes of an alert that was read. The code is pure, with one file per rule.
 //!
-//! The store reads the [`Ground`] in the transaction that will hold the outcome, asks [`admit`], and writes what it
-//! says: an alert ends in one place, and two that come together cannot both be the first. Nothing here knows the
-//! wall clock: an arrival carries its time.
+//! The store reads the [`Ground`] in the transaction that will hold the outcome, calls [`admit`], and writes the
+//! result. Each alert therefore ends in one place, and two concurrent arrivals cannot both be the first. The module
+//! does not read the wall clock: an arrival carries its time.
 
 mod material;
 mod mute;
@@ -30,23 +30,23 @@ pub use mute::Mute;
 pub use outcome::{Admission, Change, Seen, SetAside};
 pub use storm::Window;
 
-/// How many times as often what is new of a cleared case is triaged in a day.
+/// Multiple of the daily revision limit that applies to new subjects of a cleared case.
 const CLEARED_TIMES: u32 = 8;
 
-/// What admission is set to.
+/// Settings of admission.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdmissionPolicy {
-    /// How long after its end a case takes changes that are not material as sightings.
+    /// Time after the end of a case during which immaterial changes count as sightings.
     pub cooldown: Duration,
-    /// How often a case may be triaged again within 24 hours; a rise in severity always may.
+    /// Revisions that a case may have within 24 hours. A rise in severity is not limited.
     pub revisions_per_day: u32,
-    /// How many cases of one feed, type and account may be opened within `storm_window`.
+    /// Cases of one feed, type and account that may be opened within `storm_window`.
     pub storm_cases: u32,
-    /// See `storm_cases`.
+    /// Period in which `storm_cases` counts.
     pub storm_window: Duration,
-    /// Mutes of the configuration; the store adds its own.
+    /// Mutes of the configuration. The store adds its own.
     pub mutes: Vec<Mute>,
-    /// What is triaged although its class would be set aside: the routes that name a class.
+    /// Matches of routes that name a class. They are triaged although their class would be set aside.
     pub wanted: Vec<Match>,
 }
 
@@ -63,63 +63,60 @@ impl Default for AdmissionPolicy {
     }
 }
 
-/// How far the last alert of a case is.
+/// Progress of the last alert of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// It waits, and nothing was done for it yet.
+    /// The alert waits, and no work was done for it.
     Waiting,
-    /// Its triage has begun.
     Begun,
-    /// Its triage is over, and no other alert of the case waits.
+    /// The triage is over, and no other alert of the case waits.
     Over,
 }
 
-/// What is known of a key that came before.
+/// Stored facts about a key that arrived before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known {
-    /// Its latest case; for a member of a storm, the case that stands for it.
+    /// The latest case of the key. For a member of a storm, this is the case that represents the storm.
     pub id: CaseId,
-    /// How far its last alert is.
     pub stage: Stage,
-    /// The verdict of its last triage; none where it has none, also for a failed one, and for one that was called off before
-    /// it had looked at an alert that is new.
+    /// Verdict of the last triage. `None` if the triage failed, or was cancelled before it looked at a new alert.
     pub verdict: Option<Verdict>,
-    /// Whether the newest verdict of a person over it is another one.
+    /// Whether the newest verdict of a person differs from the verdict of the case.
     pub disputed: bool,
-    /// The last alert that it triages, or will.
+    /// The last alert that the case triages or will triage.
     pub alert: Arc<Alert>,
-    /// Its state at the feed as noted last.
+    /// Last noted state of the alert at the feed.
     pub state: FeedState,
     /// The latest `updatedAt` that counted.
     pub updated: Option<DateTime<Utc>>,
-    /// Until when all that cleared it in its last triage holds; none where nothing did, or nothing of it ends.
+    /// Time until which all records that cleared the last triage hold. `None` if nothing cleared the case or no
+    /// record ends.
     pub cleared_until: Option<DateTime<Utc>>,
-    /// The last event that was noted of sightings, and that its triages have not cleared.
+    /// The last event of noted sightings that no triage of the case has cleared.
     pub last_event: Option<DateTime<Utc>>,
-    /// When it was last opened or concluded.
+    /// Time when the case was last opened or concluded.
     pub touched_at: DateTime<Utc>,
-    /// How often it was triaged again in the last 24 hours, or will be.
+    /// Revisions of the last 24 hours, including the one that waits.
     pub revisions_today: u32,
 }
 
-/// What the store knows where an alert arrives.
+/// Stored context of an arriving alert.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ground<'a> {
     /// The case of the same key.
     pub known: Option<&'a Known>,
-    /// Where there is no such case: the storm that the key is a member of.
+    /// The storm that the key is a member of, if the key has no case of its own.
     pub member: Option<&'a Known>,
-    /// Cases like it that were opened within the storm window.
+    /// Similar cases that were opened within the storm window.
     pub window: Option<&'a Window>,
-    /// All mutes.
     pub mutes: &'a [Mute],
 }
 
-/// Decides over one arrival.
+/// Decides what becomes of one arrival.
 #[must_use]
 pub fn admit(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -> Admission {
     let is_canary = arrival.alert.is_canary();
-    // Whatever key it says it has, an alert never hides in the case of a canary, nor a canary in that of an alert.
+    // An alert never joins the case of a canary, nor a canary the case of an alert, whatever key it claims.
     let known = ground.known;
     let known = known.filter(|known| known.alert.is_canary() == is_canary);
     match known {
@@ -130,7 +127,7 @@ pub fn admit(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -
     }
 }
 
-/// A canary is triaged once: no mute hides it and no storm takes it. One that is too old is set aside: it may be replayed.
+/// Admits a canary once: no mute and no storm applies. A late canary is set aside because it may be a replay.
 fn canary(arrival: &Arrival, known: Option<&Known>) -> Admission {
     match known {
         Some(known) => Admission::Sighting(known.id.clone(), Seen::Same),
@@ -139,7 +136,7 @@ fn canary(arrival: &Arrival, known: Option<&Known>) -> Admission {
     }
 }
 
-/// `nightshift run`: a person asks for a triage, and gets one.
+/// Admits an alert for which a person asked for triage (`nightshift run`).
 fn asked(known: Option<&Known>) -> Admission {
     match known {
         None => Admission::New,
@@ -150,23 +147,25 @@ fn asked(known: Option<&Known>) -> Admission {
     }
 }
 
-/// A key that has a case.
+/// Admits an alert whose key has a case.
 fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPolicy) -> Admission {
     let (alert, id) = (&arrival.alert, known.id.clone());
     let change = match news(arrival, known, policy) {
         Ok(change) => change,
         Err(seen) => return Admission::Sighting(id, seen),
     };
-    // What is new of a case that was cleared is hidden by that, where others are but not told again.
+    // A new subject of a cleared case would be hidden by the verdict. In other cases it is visible, though not
+    // announced again.
     let is_unseen = change.is_somebody_or_something_new() || material::outlasts(alert, known);
     let most = match material::is_cleared(known) && is_unseen {
         true => policy.revisions_per_day.saturating_mul(CLEARED_TIMES),
         false => policy.revisions_per_day,
     };
     let is_too_often = change != Change::Severity && known.revisions_today >= most;
-    // What waits takes it in. Milder news, and those of another type, wait behind it while there may be a triage more.
+    // A waiting alert takes in the new one. A milder alert, or one of another type, waits behind it while the
+    // revision limit allows one more triage.
     let waits = &known.alert;
-    // The type of an alert that this version cannot read is empty.
+    // The type is empty if this version cannot read the alert.
     let is_of_its_type = waits.kind.is_empty() || alert.kind == waits.kind;
     let joins = alert.severity >= waits.severity && is_of_its_type;
     if known.stage == Stage::Waiting && (joins || is_too_often) {
@@ -183,10 +182,10 @@ fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPol
     Admission::Revision(id, change)
 }
 
-/// A key that has no case.
+/// Admits an alert whose key has no case.
 fn first(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -> Admission {
     let alert = &arrival.alert;
-    // A dead letter is announced, whatever is muted.
+    // A dead letter is announced even if a mute matches.
     if arrival.unreadable.is_some() {
         return Admission::New;
     }
@@ -205,12 +204,12 @@ fn first(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -> Ad
         .map_or(Admission::New, |first| Admission::Member(first.clone()))
 }
 
-/// What is new in an arrival of a known key that ought to be triaged; else why it is but a sighting.
+/// Returns the change of a known key that needs a triage, or the reason why the arrival is only a sighting.
 fn news(arrival: &Arrival, known: &Known, policy: &AdmissionPolicy) -> Result<Change, Seen> {
     let alert = &arrival.alert;
     let is_older = material::is_older(alert, known, arrival.at);
     if let Some(why) = set_aside::why(alert, policy) {
-        // An earlier state at the feed is not noted over a later one.
+        // An earlier state at the feed does not replace a later one.
         return Err(match is_older {
             true => Seen::Older,
             false => Seen::AtFeed(why),
@@ -226,7 +225,7 @@ fn news(arrival: &Arrival, known: &Known, policy: &AdmissionPolicy) -> Result<Ch
         if material::overflows(alert, known) {
             return Seen::Full;
         }
-        // An urgent threat that its feed mutes is triaged once; that it is muted is no news afterwards.
+        // An urgent threat that its feed mutes is triaged once. The mute is not a change afterwards.
         set_aside::by_state(&alert.state)
             .filter(|_| alert.state != known.state)
             .map_or(Seen::Unchanged, Seen::AtFeed)

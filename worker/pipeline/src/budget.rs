@@ -1,8 +1,10 @@
-//! The day's budget: what all cases of a UTC day may cost, half of it kept for high and critical alerts.
+//! The day budget: the limit of what all cases of a UTC day may cost. Half of it is kept for high and critical
+//! alerts.
 //!
-//! The rule is here and pure. [`Purse`] reads what the day has cost, `guard` asks it before each question to a model,
-//! `tab` says what a journal costs as it grows, `bill` what none says yet. What happens to a question that has no room is the engine's: the
-//! lesser analyst takes over, or the case ends with what it has. The bound of the overshoot: `docs/budget.md`.
+//! This file holds the pure rule. [`Purse`] reads the cost of the day, and `guard` asks it before each question to a
+//! model. `tab` computes the cost of a growing journal, and `bill` holds costs that are not journaled yet. The engine
+//! decides what happens to a refused question: the fallback analyst takes over, or the case ends with what it has.
+//! `docs/budget.md` states the bound of the overshoot.
 
 mod bill;
 mod guard;
@@ -21,17 +23,17 @@ pub(crate) use guard::Guard;
 pub use purse::Purse;
 pub(crate) use tab::Tab;
 
-/// What the cases of a day cost, or may cost yet, in US dollars.
+/// Cost of the cases of a day in US dollars, including reservations.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DaySpent {
-    /// Those of high and critical alerts.
+    /// Cost of high and critical alerts.
     pub urgent_usd: f64,
-    /// All others.
+    /// Cost of all other alerts.
     pub other_usd: f64,
 }
 
 impl DaySpent {
-    /// All of it.
+    /// Returns the sum.
     #[must_use]
     pub fn usd(self) -> f64 {
         self.urgent_usd + self.other_usd
@@ -58,49 +60,50 @@ impl std::ops::Add for DaySpent {
     }
 }
 
-/// What a piece of a journal cost.
+/// Cost of a part of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Charge {
-    /// The UTC day on which it was settled.
+    /// UTC day on which the cost was settled.
     pub day: NaiveDate,
     /// Whether the case is of a high or critical alert.
     pub urgent: bool,
-    /// US dollars; 0 where nothing is to be noted.
+    /// US dollars; 0 if there is nothing to note.
     pub usd: f64,
 }
 
-/// Whether the budget's reserve is for alerts of this severity.
+/// Returns whether alerts of this severity may use the reserve.
 #[must_use]
 pub fn is_urgent(severity: Severity) -> bool {
     severity >= Severity::High
 }
 
-/// What all cases of a UTC day may cost.
+/// Limit of what all cases of a UTC day may cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DayBudget {
     cap_usd: f64,
 }
 
 impl DayBudget {
-    /// A budget of this many US dollars; none where there is no cap.
+    /// Returns a budget of this many US dollars, or `None` if there is no cap.
     #[must_use]
     pub fn new(cap_usd: f64) -> Option<Self> {
         (cap_usd.is_finite() && cap_usd > 0.0).then_some(Self { cap_usd })
     }
 
-    /// The whole of it.
+    /// Returns the whole budget.
     #[must_use]
     pub const fn cap_usd(self) -> f64 {
         self.cap_usd
     }
 
-    /// What is kept for high and critical alerts.
+    /// Returns the part that is kept for high and critical alerts.
     #[must_use]
     pub fn reserved_usd(self) -> f64 {
         self.cap_usd / 2.0
     }
 
-    /// Whether there is room for a question that is charged with `reserve_usd`, beside what is spent and what runs.
+    /// Returns whether the budget has room for a question that reserves `reserve_usd`, beside what is spent and
+    /// reserved.
     #[must_use]
     pub fn has_room(self, spent: DaySpent, reserve_usd: f64, urgent: bool) -> bool {
         let fits = |sum: f64, share: f64| sum < share && sum + reserve_usd <= share;
@@ -108,7 +111,7 @@ impl DayBudget {
         fits(spent.usd(), self.cap_usd) && (urgent || fits(spent.other_usd, share))
     }
 
-    /// Why a question is not asked.
+    /// Returns the error for a question that is refused.
     pub(crate) fn refusal(self) -> AskError {
         AskError::Budget {
             what: format!(

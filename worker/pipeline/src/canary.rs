@@ -1,9 +1,9 @@
-//! Canaries: alerts of our own that go through broker, triage and one destination, so that their age says whether all of
-//! it works.
+//! Canaries: signed alerts of Nightshift itself that travel through broker, triage and one destination. Their age
+//! shows whether the whole path works.
 //!
-//! A canary is a message of one shape, signed with a key that only workers have. What is not exactly that is read as any
-//! other message: nobody without the key makes a canary, and nothing in an alert turns it into one. What is signed and too
-//! old may be replayed: it is set aside and proves nothing.
+//! A canary is a message of one shape, signed with a key that only workers have. Any other message is read as usual,
+//! so nobody without the key can make a canary and no content of an alert turns it into one. A signed message that is
+//! too old may be a replay: it is set aside and proves nothing.
 
 mod ending;
 mod sending;
@@ -25,29 +25,29 @@ use secrecy::SecretString;
 pub use ending::CanaryEnding;
 pub use sending::CanarySending;
 
-/// Gives the keys that canaries are signed with, with spaces between: the first signs, each is believed. Asked whenever one
-/// is used, so that a changed file counts at once.
+/// Returns the signing keys, separated by spaces: the first signs, and each is accepted. Called at each use, so that
+/// a changed file takes effect at once.
 pub type CanaryKeys = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
-/// Who canaries are closed by.
+/// Name under which canaries are closed.
 pub const CANARY_CLOSER: &str = "nightshift canary";
 
-/// After so many intervals a canary is too old to prove anything.
+/// Number of intervals after which a canary is too old to prove anything.
 const LATE: u32 = 2;
 
-/// How canaries of one source are made and known.
+/// How canaries of one source are made and recognised.
 #[derive(Clone)]
 pub struct Canary {
-    /// The source whose queue they are put into; no other's are believed.
+    /// Source whose queue receives the canaries. Canaries from other sources are not accepted.
     pub source: String,
-    /// How often.
+    /// Interval between canaries.
     pub every: Duration,
-    /// What they are signed with.
+    /// Signing keys.
     pub keys: CanaryKeys,
 }
 
 impl Canary {
-    /// The number of the interval that this time is in, and what is left of it.
+    /// Returns the number of the interval that contains this time, and the rest of the interval.
     pub(crate) fn interval(&self, now: DateTime<Utc>) -> (i64, Duration) {
         let every = i64::try_from(self.every.as_millis().max(1)).unwrap_or(i64::MAX);
         let now = now.timestamp_millis();
@@ -58,17 +58,13 @@ impl Canary {
         )
     }
 
-    /// The message of this interval, sent now.
-    ///
-    /// # Errors
-    ///
-    /// When there is no key.
+    /// Returns the signed message of this interval, sent now.
     pub fn message(&self, number: i64, now: DateTime<Utc>) -> Result<Vec<u8>, String> {
         let keys = (self.keys)()?;
         signed::write(&self.source, number, now, &keys)
     }
 
-    /// The alert of a message that is a canary from this source; none where it is anything else.
+    /// Returns the alert if the message is a canary from this source, else `None`.
     #[must_use]
     pub fn read(&self, source: &str, bytes: &[u8], now: DateTime<Utc>) -> Option<Alert> {
         let signed = signed::Signed::read(bytes).filter(|_| source == self.source)?;
@@ -94,18 +90,19 @@ impl Canary {
         Some(alert(source, signed.number, signed.at, is_late))
     }
 
-    /// How far the clock of who sent it may be ahead.
+    /// Returns how far the sender's clock may be ahead.
     fn ahead(&self) -> TimeDelta {
         TimeDelta::from_std(self.every).unwrap_or(TimeDelta::MAX)
     }
 }
 
-/// Whether what was sent then proves nothing any more.
+/// Returns whether a canary sent at this time is too old to prove anything.
 fn is_late(sent: DateTime<Utc>, now: DateTime<Utc>, every: Duration) -> bool {
     TimeDelta::from_std(every * LATE).is_ok_and(|most| now - sent > most)
 }
 
-/// The alert of a canary. It is a generated sample besides: rules triage it, and nobody has to act on it.
+/// Returns the alert of a canary. The alert is also a generated sample, so rules triage it and nobody has to act on
+/// it.
 fn alert(source: &str, number: i64, at: DateTime<Utc>, is_late: bool) -> Alert {
     let sent = at.to_rfc3339_opts(SecondsFormat::Secs, true);
     Alert {

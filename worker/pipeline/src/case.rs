@@ -1,4 +1,4 @@
-//! What a store says of cases: rows, leases, sightings, dead letters.
+//! Types with which a store describes cases: rows, leases, sightings, dead letters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Desk, DeskStatus, Early, EvidenceEntry, PersonVerdict, Report, Shown, early_report};
 
-/// Name of a case, short enough to be read out over a telephone: `k3f9-x2mq-7d1w`.
+/// Id of a case, short enough to be read out over a telephone: `k3f9-x2mq-7d1w`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CaseId(pub String);
 
 impl CaseId {
-    /// Letters and digits of an id: 32 that are hard to confuse (Crockford's alphabet).
+    /// The 32 letters and digits of an id, which are hard to confuse (Crockford's alphabet).
     const ALPHABET: &'static [u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-    /// An id of 60 of these random bits.
+    /// Returns an id made of the lower 60 of these random bits.
     #[must_use]
     pub fn from_random(bits: u64) -> Self {
         let mut text = String::with_capacity(14);
@@ -43,24 +43,23 @@ impl fmt::Display for CaseId {
     }
 }
 
-/// Where the triage of an alert stands.
+/// Status of the triage of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CaseStatus {
-    /// Waits for a worker.
+    /// The case waits for a worker.
     Queued,
-    /// A worker has it.
+    /// A worker holds the case.
     Running,
-    /// It has a verdict.
+    /// The case has a verdict.
     Concluded,
-    /// It could not be triaged; it can be run again.
+    /// The case could not be triaged. It can be run again.
     Failed,
-    /// Somebody called it off.
+    /// A person cancelled the triage.
     Cancelled,
 }
 
 impl CaseStatus {
-    /// All of them.
     pub const ALL: [Self; 5] = [
         Self::Queued,
         Self::Running,
@@ -69,7 +68,7 @@ impl CaseStatus {
         Self::Cancelled,
     ];
 
-    /// The word used in JSON and the database.
+    /// Returns the word used in JSON and the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -81,71 +80,68 @@ impl CaseStatus {
         }
     }
 
-    /// The status of this word.
+    /// Returns the status for this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// Whether nothing more happens to it by itself.
+    /// Returns whether the triage has ended.
     #[must_use]
     pub const fn is_over(self) -> bool {
         !matches!(self, Self::Queued | Self::Running)
     }
 }
 
-/// Which cases a claim may take.
+/// Cases that a claim may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
-    /// Only high and critical ones.
+    /// Only high and critical cases.
     Urgent,
-    /// Any.
+    /// All cases.
     Any,
 }
 
-/// How long a case has to have waited: while all models are down, the rules take what can wait no longer for one.
+/// Minimum waiting times. While all models are down, rules triage the cases that have waited this long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waited {
-    /// High and critical ones.
+    /// Waiting time of high and critical cases.
     pub urgent: Duration,
-    /// All others.
+    /// Waiting time of all other cases.
     pub others: Duration,
 }
 
-/// The right to write a case until its end; each claim has a greater epoch.
+/// The right of one worker to write a case until a time. Each claim has a greater epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// The case.
     pub case_id: CaseId,
-    /// Its revision.
     pub revision: u32,
-    /// The epoch.
     pub epoch: u64,
 }
 
-/// How much there is to do, by the clock of the store.
+/// Amount of pending work, by the clock of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Backlog {
     /// High and critical cases that wait for a worker.
     pub urgent: u64,
-    /// All others that wait for one.
+    /// Other cases that wait for a worker.
     pub others: u64,
-    /// Seconds since the oldest of them was accepted, or first given back; 0 where none waits.
+    /// Seconds since the oldest waiting case was accepted or first released; 0 if none waits.
     pub oldest_secs: f64,
-    /// The same of the high and critical ones.
+    /// Seconds since the oldest waiting high or critical case was accepted or first released; 0 if none waits.
     pub urgent_oldest_secs: f64,
-    /// Cases that run.
+    /// Running cases.
     pub running: u64,
     /// Reports that a destination does not show yet and may still take.
     pub outbox: u64,
-    /// Seconds since the oldest of them was wished; 0 where there is none.
+    /// Seconds since the oldest of these reports was requested; 0 if there is none.
     pub outbox_oldest_secs: f64,
     /// Dead letters that were not read again yet.
     pub dead_letters: u64,
 }
 
 impl Backlog {
-    /// All cases that wait for a worker: what `inbox_max` is compared with.
+    /// Returns the number of cases that wait for a worker, which is compared with `inbox_max`.
     #[must_use]
     pub const fn waiting(&self) -> u64 {
         self.urgent + self.others
@@ -155,20 +151,17 @@ impl Backlog {
 /// A case in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseRow {
-    /// The case.
     pub id: CaseId,
-    /// Which triage of it is the latest.
+    /// The latest triage of the case.
     pub revision: u32,
-    /// Where it stands.
     pub status: CaseStatus,
-    /// Feed of its alert.
+    /// Feed of the alert.
     pub feed: String,
-    /// Key of its alert, as text.
+    /// Key of the alert, as text.
     pub key: String,
     /// Finding type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its title.
     pub title: String,
     /// Account or project.
     pub account: Option<String>,
@@ -176,38 +169,35 @@ pub struct CaseRow {
     pub severity: Severity,
     /// Severity after triage.
     pub assessed_severity: Option<Severity>,
-    /// The verdict.
     pub verdict: Option<Verdict>,
-    /// Where it leans.
     pub leaning: Option<Leaning>,
-    /// When the first alert of it was accepted.
+    /// Time when the first alert of the case was accepted.
     pub opened_at: DateTime<Utc>,
-    /// When it was concluded.
     pub concluded_at: Option<DateTime<Utc>>,
-    /// How many more times the alert came.
+    /// Number of further arrivals of the alert.
     pub sightings: u64,
-    /// How many other alerts of a storm are told in its report.
+    /// Number of other alerts of a storm in the report of this case.
     pub members: u64,
-    /// What it cost in US dollars.
+    /// Cost in US dollars.
     pub usd: f64,
-    /// Where it stands with people.
+    /// Status of the case workflow.
     pub desk: DeskStatus,
-    /// Who has it.
+    /// Person to whom the case is assigned.
     pub owner: Option<String>,
-    /// What its alert is about: the main resource, by name where it has one.
+    /// The main resource of the alert, by name if it has one.
     #[serde(default)]
     pub subject: Option<String>,
-    /// When somebody should act, as its latest report says.
+    /// Urgency according to the latest report.
     #[serde(default)]
     pub urgency: Option<Urgency>,
-    /// What the last person who judged it says, where that is another verdict.
+    /// Verdict of the last person who judged the case, if it differs.
     #[serde(default)]
     pub person_verdict: Option<Verdict>,
 }
 
 impl CaseRow {
-    /// The severity that lists show and are filtered by: as assessed, once the triage of the latest alert came to its
-    /// end; till then what was sent counts where it is greater.
+    /// Returns the severity that lists show and filter by: as assessed, once the triage of the latest alert has
+    /// ended. Until then a greater sent severity counts.
     #[must_use]
     pub fn shown_severity(&self) -> Severity {
         let assessed = self.assessed_severity.unwrap_or(self.severity);
@@ -219,7 +209,8 @@ impl CaseRow {
         }
     }
 
-    /// The verdict that stands where running the case again was called off, in the words of lists; none where it had none.
+    /// Returns the standing verdict if a rerun of the case was cancelled, in the words of lists, or `None` if there
+    /// was no verdict.
     #[must_use]
     pub fn called_off(&self) -> Option<&'static str> {
         let verdict = self
@@ -234,37 +225,33 @@ impl CaseRow {
     }
 }
 
-/// Which cases to list.
+/// Filter of a list of cases.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CaseFilter {
-    /// Only this status.
     pub status: Option<CaseStatus>,
-    /// Only this verdict.
     pub verdict: Option<Verdict>,
-    /// Only what stands so with people.
+    /// Only cases with this workflow status.
     pub desk: Option<DeskStatus>,
-    /// Only those whose verdict a person disputes: the last one who judged it has another.
+    /// Only cases whose verdict is disputed by the last person who judged them.
     pub disagreed: bool,
-    /// Only what happened: generated samples are left out.
+    /// Excludes generated samples.
     pub without_samples: bool,
-    /// Only this severity or above, as the list shows it: see [`CaseRow::shown_severity`].
+    /// Only this severity or above, according to [`CaseRow::shown_severity`].
     pub severity_at_least: Option<Severity>,
-    /// Only this feed.
     pub feed: Option<String>,
-    /// Only this account or project.
     pub account: Option<String>,
-    /// Only with these letters in its title, type, key or id, great or small (of ASCII) alike; or whose alert names just
-    /// this as what acted, what it was done to, or the far end.
+    /// Only cases with this text in title, type, key or id (ASCII case is ignored), or whose alert has an actor,
+    /// target or far end with exactly this value.
     pub text: Option<String>,
-    /// Only what stands after this case in the list: the next page.
+    /// Only cases that follow this case in the list: the next page.
     pub after: Option<CaseId>,
-    /// How many at the most, the newest first.
+    /// Most cases to return, newest first.
     pub limit: usize,
 }
 
 impl CaseFilter {
-    /// Whether all that fits is grave: open, high or critical, and cleared by nobody. There is an index of these, for a
-    /// list of them is asked for with every look at the newest cases.
+    /// Returns whether the filter matches only open, high or critical cases that nobody cleared. Such lists have an
+    /// index, because each view of the newest cases requests one.
     #[must_use]
     pub fn is_grave(&self) -> bool {
         let waits = matches!(
@@ -276,7 +263,7 @@ impl CaseFilter {
             && (waits || self.verdict.is_some_and(|verdict| !verdict.is_benign()))
     }
 
-    /// The text as values of indicators are kept: whole where it was defanged, as it stands and in small letters.
+    /// Returns the text in the forms in which indicator values are stored: refanged, as it stands and in lower case.
     #[must_use]
     pub fn text_as_values(&self) -> [Option<String>; 2] {
         let value = self.text.as_deref().map(|text| refang(text.trim()));
@@ -285,31 +272,30 @@ impl CaseFilter {
     }
 }
 
-/// A triage that was called off.
+/// A cancelled triage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CalledOff {
-    /// The case.
     pub case_id: CaseId,
-    /// The revision that is triaged next, because news of the case waited for the end of this one; none: the case is
+    /// Revision that is triaged next because changes waited for the end of this triage. `None` if the case is
     /// cancelled.
     pub next: Option<u32>,
 }
 
-/// One more arrival of an alert that has a case.
+/// A further arrival of an alert that has a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sighting {
-    /// When it came.
+    /// Time of arrival.
     pub at: DateTime<Utc>,
-    /// From where.
+    /// Name of the source.
     pub source: String,
-    /// How often the product had seen it by then.
+    /// Count that the product reported.
     pub count: u64,
-    /// Why it is but a sighting: `same`, `unchanged`, `older`, `too_often:…`, `at_feed:…`.
+    /// Reason why the arrival is only a sighting: `same`, `unchanged`, `older`, `too_often:…`, `at_feed:…`.
     pub note: Option<String>,
 }
 
 impl Sighting {
-    /// Returns why it is but a sighting, as people read it; `None` for the same alert once more.
+    /// Returns the reason in words for people, or `None` for an unchanged alert.
     #[must_use]
     pub fn words(&self) -> Option<String> {
         let note = self.note.as_deref().filter(|note| *note != "same")?;
@@ -330,7 +316,7 @@ impl Sighting {
         })
     }
 
-    /// Returns what its feed did with it: `passed`, `archived`, `resolved`, …
+    /// Returns the state at the feed: `passed`, `archived`, `resolved`, …
     #[must_use]
     pub fn state_at_feed(&self) -> Option<&str> {
         let state = self.note.as_deref()?.strip_prefix("at_feed:")?;
@@ -338,50 +324,43 @@ impl Sighting {
     }
 }
 
-/// Another alert of a storm, told in the report of the first.
+/// A further alert of a storm, shown in the report of the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// When it came.
+    /// Time of arrival.
     pub at: DateTime<Utc>,
-    /// From where.
     pub source: String,
-    /// Its key, as text.
     pub key: String,
-    /// Its severity, as sent.
     pub severity: Severity,
-    /// Its title.
     pub title: String,
 }
 
-/// Everything that is stored about one case.
+/// All stored data of one case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseView {
-    /// The case.
     pub row: CaseRow,
-    /// Its alert.
     pub alert: Alert,
-    /// The journal of the latest revision, as far as this version can read it.
+    /// Journal of the latest revision, as far as this version can read it.
     pub events: Vec<nightshift_engine::Event>,
-    /// Why the rest of it cannot be read by this version, if so; no worker of this version goes on with the case.
+    /// Reason why this version cannot read the rest of the journal. No worker of this version continues such a case.
     pub unreadable: Option<String>,
-    /// Who called its latest triage off, if somebody did.
+    /// Person who cancelled the latest triage.
     pub cancelled_by: Option<String>,
-    /// The report of the latest conclusion.
+    /// Report of the latest conclusion.
     pub report: Option<Report>,
-    /// Further arrivals.
     pub sightings: Vec<Sighting>,
-    /// Other alerts of its storm, the newest ones.
+    /// The newest other alerts of the storm.
     pub members: Vec<Member>,
-    /// What people said of it, the newest first.
+    /// Verdicts of people, newest first.
     pub person_verdicts: Vec<PersonVerdict>,
-    /// What people did with it.
+    /// State of the case workflow.
     pub desk: Desk,
-    /// Where reports went, or are to go.
+    /// Deliveries to destinations, including pending ones.
     pub deliveries: Vec<DeliveryRow>,
 }
 
 impl CaseView {
-    /// What can be told of its alert as long as there is no report: facts, values, and the alert as evidence E0 shows it.
+    /// Returns what is known of the alert before there is a report: facts, values, and the alert as evidence E0.
     #[must_use]
     pub fn early_report(&self) -> Report {
         let row = &self.row;
@@ -408,38 +387,37 @@ impl CaseView {
     }
 }
 
-/// A wish that a case be shown at a destination, and how far it is fulfilled.
+/// One delivery: the wish that a case be shown at a destination, and its progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeliveryRow {
-    /// The destination's name.
     pub destination: String,
-    /// The version that should be shown.
+    /// Version that the destination should show.
     pub wanted: u64,
-    /// The newest version that is shown there, or that the destination did not want; 0 where there is none.
+    /// Newest version that the destination shows or did not want; 0 if there is none.
     pub sent: u64,
-    /// Tries since the last one that succeeded.
+    /// Attempts since the last success.
     pub attempts: u32,
-    /// What the last try said.
+    /// Error of the last attempt.
     pub error: Option<String>,
-    /// The destination never will take it; nobody tries again before there is a new version.
+    /// The destination will never take this version. There are no further attempts until a newer version.
     pub given_up: bool,
-    /// Nobody knows how the last try ended.
+    /// The result of the last attempt is unknown.
     pub in_doubt: bool,
-    /// What the destination calls it, once it shows it: the key of a ticket, the place of a message.
+    /// Remote id, such as the key of a ticket or the position of a message.
     pub remote_id: Option<String>,
-    /// What it shows; none where it shows nothing.
+    /// What the destination shows, or `None` if it shows nothing.
     pub shown: Option<Shown>,
 }
 
 impl DeliveryRow {
-    /// Whether the destination shows something of the case.
+    /// Returns whether the destination shows anything of the case.
     #[must_use]
     pub const fn is_shown(&self) -> bool {
-        // A newer version may have written what is shown in words that this one cannot read.
+        // A newer version may have stored `shown` in a form that this version cannot read.
         self.shown.is_some() || self.remote_id.is_some()
     }
 
-    /// Whether nothing is owed there, as the destination wanted nothing of the case so far.
+    /// Returns whether nothing is pending because the destination has wanted nothing of the case so far.
     #[must_use]
     pub const fn is_unwanted(&self) -> bool {
         self.sent >= self.wanted && !self.is_shown()
@@ -449,20 +427,19 @@ impl DeliveryRow {
 /// A message that could not be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetter {
-    /// Its number.
+    /// Number of the dead letter.
     pub id: i64,
-    /// Where it came from.
+    /// Name of the source.
     pub source: String,
-    /// When.
+    /// Time of arrival.
     pub at: DateTime<Utc>,
-    /// Why it could not be read.
+    /// Reason why the message could not be read.
     pub error: String,
-    /// Its size in bytes.
     pub size_bytes: u64,
-    /// SHA-256 of all its bytes, in hex.
+    /// SHA-256 of all bytes, in hex.
     pub sha256: String,
-    /// The case that announces it.
+    /// The case that announces the dead letter.
     pub case_id: Option<CaseId>,
-    /// When it was read again, whatever became of it then.
+    /// Time when the dead letter was read again, whatever the result.
     pub retried_at: Option<DateTime<Utc>>,
 }

@@ -1,15 +1,15 @@
-//! The link to a finding in its vendor's own console: made of a template and of typed facts that have their vendor's form,
-//! percent-encoded. No address that an alert, a tool or an analyst wrote becomes a link.
+//! Builds the link to a finding in its vendor's console from a template and from typed facts that have the vendor's
+//! form, percent-encoded. No address that an alert, a tool or an analyst wrote becomes a link.
 
 use nightshift_alert::Provider;
 
 use crate::report::AlertFacts;
 
-/// Longest link; what is longer is left out. Slack takes 3,000 characters in a button.
+/// Longest link; a longer one is left out. Slack takes 3,000 characters in a button.
 const LONGEST: usize = 2_000;
 
-/// Consoles of AWS by the beginning of their regions; the first one that fits counts, and an empty one is of a partition that
-/// nobody outside of it can reach.
+/// Consoles of AWS by prefix of the region; the first match counts. An empty console marks a partition that cannot be
+/// reached from outside.
 const AWS_CONSOLES: [(&str, &str); 6] = [
     ("cn-", "console.amazonaws.cn"),
     ("us-gov-", "console.amazonaws-us-gov.com"),
@@ -18,21 +18,21 @@ const AWS_CONSOLES: [(&str, &str); 6] = [
     ("eu-iso", ""),
     ("", "console.aws.amazon.com"),
 ];
-/// Services whose findings Security Hub holds under their own ARN.
+/// Services whose findings Security Hub stores under their own ARN.
 const IN_SECURITY_HUB: [&str; 4] = ["securityhub", "inspector2", "macie2", "access-analyzer"];
 
-/// The finding in its vendor's own console; none where its facts do not say which that is.
+/// Returns the link to the finding in its vendor's console, or `None` if the facts do not identify it.
 ///
 /// Sources: GuardDuty user guide, "Processing GuardDuty findings with Amazon EventBridge" (the link of its template);
-/// the links that the consoles of Security Hub (`v2` for findings in OCSF) make of a filter; Google Security Operations'
-/// "Collect Security Command Center findings" (the link with a finding's name); the page of a project.
+/// the links that the consoles of Security Hub (`v2` for findings in OCSF) make of a filter; Google Security
+/// Operations' "Collect Security Command Center findings" (the link with a finding's name); the page of a project.
 #[must_use]
 pub fn console_link(alert: &AlertFacts) -> Option<String> {
     let (product, rest) = alert.key.split_once('/')?;
     let (_, key_id) = rest.split_once('/')?;
     let id = alert.finding_id.as_deref().unwrap_or(key_id);
     let arn = aws_arn(id);
-    // Where the resource is elsewhere, in another cloud, say, the finding is where its ARN says.
+    // If the resource is elsewhere, for example in another cloud, the finding is in the region of its ARN.
     let region = match arn {
         Some((_, region)) => Some(region),
         None => alert
@@ -60,7 +60,7 @@ fn guardduty(region: &str, id: &str) -> Option<String> {
     ))
 }
 
-/// The console reads its own filter from a fragment, where it is encoded twice.
+/// Returns a link with a filter. The console reads its filter from a fragment, where it is encoded twice.
 fn security_hub(page: &str, field: &str, region: &str, id: &str) -> Option<String> {
     let host = aws_console(region)?;
     let id = encoded(&encoded(id));
@@ -69,7 +69,7 @@ fn security_hub(page: &str, field: &str, region: &str, id: &str) -> Option<Strin
     ))
 }
 
-/// The finding by its name where it is told whole, else the page of its project.
+/// Returns the link to the finding by its full name, or else to the page of its project.
 fn scc(account: Option<&str>, id: &str) -> Option<String> {
     const PAGE: &str = "https://console.cloud.google.com/security/command-center/findingsv2";
     let project = account.filter(|id| is_project(id));
@@ -81,7 +81,7 @@ fn scc(account: Option<&str>, id: &str) -> Option<String> {
     fits(format!("{PAGE}{}", project?))
 }
 
-/// Service and region of an ARN of AWS.
+/// Returns service and region of an AWS ARN.
 fn aws_arn(id: &str) -> Option<(&str, &str)> {
     let mut parts = id.split(':');
     let is_arn = parts.next() == Some("arn") && parts.next()?.starts_with("aws");
@@ -89,7 +89,7 @@ fn aws_arn(id: &str) -> Option<(&str, &str)> {
     (is_arn && !region.is_empty()).then_some((service, region))
 }
 
-/// The console's host of a region's partition; none of what is no region.
+/// Returns the host of the console for the partition of a region, or `None` if the text is not a region.
 fn aws_console(region: &str) -> Option<&'static str> {
     let is_region = region.len() <= 30
         && region.split('-').count() >= 3
@@ -103,7 +103,7 @@ fn aws_console(region: &str) -> Option<&'static str> {
     (is_region && !host.is_empty()).then_some(host)
 }
 
-/// Whether this is the name of a finding: `organizations/1/sources/2/locations/global/findings/3`.
+/// Returns whether this is the name of a finding: `organizations/1/sources/2/locations/global/findings/3`.
 fn is_scc_name(id: &str) -> bool {
     let parts: Vec<&str> = id.split('/').collect();
     let is_plain = |part: &&str| !part.is_empty() && has_only(part, "-_");
@@ -117,7 +117,8 @@ fn is_scc_name(id: &str) -> bool {
     }
 }
 
-/// Whether this has the form of a Google project's id, with or without its domain, and is no number of an organisation.
+/// Returns whether this has the form of a Google project id, with or without a domain, and is not the number of an
+/// organisation.
 fn is_project(id: &str) -> bool {
     (6..=63).contains(&id.len())
         && id.starts_with(|c: char| c.is_ascii_lowercase())
@@ -129,7 +130,7 @@ fn has_only(text: &str, more: &str) -> bool {
         .all(|c| c.is_ascii_alphanumeric() || more.contains(c))
 }
 
-/// Percent-encoded, spaces too.
+/// Percent-encodes the text, including spaces.
 fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! Delivery: what destinations should show and do not, sent until it is shown.
+//! Delivery: sends due reports until their destinations show them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,27 +10,23 @@ use tracing::Instrument as _;
 use crate::spans;
 use crate::{DeliveryError, Destination, Due, Outbox, Sent, StoreError};
 
-/// Shortest and longest wait between two tries.
+/// Shortest wait between two attempts.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
-/// Sends what is due.
+/// Sends due reports.
 pub struct Delivery {
-    /// What is due.
+    /// Store of due reports.
     pub outbox: Arc<dyn Outbox>,
-    /// Where it goes, each with what it is, e.g. `slack`, as the configuration calls it.
+    /// Destinations with their kinds as in the configuration, such as `slack`.
     pub destinations: Vec<(String, Arc<dyn Destination>)>,
-    /// Where measurements go.
     pub meter: Arc<dyn Meter>,
 }
 
-/// One round over all destinations; how many reports were sent, and how many tries failed. For destinations that are this
-/// process's alone, as its standard output: nobody is asked who else serves one, and nothing is looked up. Everything
-/// else is shown by [`crate::Delivering`].
+/// Sends the due reports of all destinations once, and returns how many were sent and how many attempts failed.
 ///
-/// # Errors
-///
-/// When the store cannot be read or written.
+/// This is for destinations that only this process serves, such as its standard output: no lease is taken and nothing
+/// is looked up. [`crate::Delivering`] serves all other destinations.
 pub async fn deliver_due(delivery: &Delivery, most: usize) -> Result<(usize, usize), StoreError> {
     let mut sent = 0;
     let mut failed = 0;
@@ -66,7 +62,7 @@ pub async fn deliver_due(delivery: &Delivery, most: usize) -> Result<(usize, usi
     Ok((sent, failed))
 }
 
-/// One try.
+/// Makes one attempt.
 async fn send(kind: &str, destination: &dyn Destination, due: &Due) -> Result<Sent, DeliveryError> {
     let name = destination.name();
     let around = spans::of_delivery(name, due);
@@ -79,7 +75,7 @@ async fn send(kind: &str, destination: &dyn Destination, due: &Due) -> Result<Se
     result
 }
 
-/// How long to wait before the next try; none where there is none.
+/// Returns how long to wait before the next attempt, or `None` if there is none.
 pub(crate) fn wait(error: &DeliveryError, attempts: u32) -> Option<Duration> {
     let told = match error {
         DeliveryError::Never { .. } => return None,
@@ -92,7 +88,7 @@ pub(crate) fn wait(error: &DeliveryError, attempts: u32) -> Option<Duration> {
     Some(Duration::from_secs(told).max(backoff(attempts)))
 }
 
-/// How long to wait after so many tries where nobody told.
+/// Returns the backoff after this many attempts if the destination did not name a time.
 pub(crate) fn backoff(attempts: u32) -> Duration {
     ExponentialBuilder::new()
         .with_min_delay(SHORTEST_WAIT)

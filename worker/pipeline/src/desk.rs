@@ -1,87 +1,76 @@
-//! What people did with a case: took it, agreed, disagreed, had it run again, muted its like, closed it. The acts are
-//! kept as they were made; where the case stands is their fold. Who may act is decided above.
+//! The case workflow: what people did with a case (acknowledged, assigned, agreed, disagreed, reran, muted or closed
+//! it). The actions are kept as they were made, and the status is their fold. The callers decide who may act.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// Most characters of a person's name and of their note.
+/// Most characters of a person's name.
 pub const ACT_NAME_CHARS: usize = 100;
 /// Most characters of a note.
 pub const ACT_NOTE_CHARS: usize = 1_000;
 
-/// What a person did.
+/// Action of a person on a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "act", rename_all = "snake_case")]
 pub enum ActKind {
-    /// They have it.
+    /// The person takes the case.
     Acknowledged,
-    /// They gave it to somebody.
+    /// The person assigns the case to somebody.
     Assigned {
-        /// Whom.
         to: String,
     },
-    /// They agree with the verdict.
+    /// The person agrees with the verdict.
     Agreed,
-    /// They have another verdict.
+    /// The person has another verdict.
     Disagreed {
-        /// Theirs.
         verdict: Verdict,
     },
-    /// They had it triaged again.
+    /// The person had the case triaged again.
     AskedAgain,
-    /// They muted its like.
     Muted {
-        /// The mute's name.
         name: String,
-        /// When it ends.
         until: DateTime<Utc>,
     },
-    /// They closed it: nothing is left to do.
+    /// The person closes the case: nothing is left to do.
     Closed,
-    /// Nobody's doing: people were done with it, and then its source sent something new of it.
+    /// The source sent something new after the case was done. No person did this.
     Reopened,
 }
 
 /// Something that a person did with a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Act {
-    /// When.
     pub at: DateTime<Utc>,
-    /// Who; the source of the alert, where that reopened the case.
+    /// The person, or the source of the alert if it reopened the case.
     pub by: String,
-    /// What.
     #[serde(flatten)]
     pub kind: ActKind,
-    /// Why, in their words; may be empty.
+    /// Reason in the person's words; may be empty.
     #[serde(default)]
     pub note: String,
 }
 
-/// Where a case stands with people.
+/// Status of the case workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeskStatus {
-    /// Nobody has it.
     #[default]
     Open,
-    /// Somebody has it.
     Acknowledged,
-    /// It is done.
     Closed,
 }
 
 impl DeskStatus {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Open, Self::Acknowledged, Self::Closed];
 
-    /// What stands there as a word.
+    /// Returns the status for this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// As it is stored and shown.
+    /// Returns the word that is stored and shown.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,21 +81,20 @@ impl DeskStatus {
     }
 }
 
-/// What people made of a case.
+/// State of the case workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Desk {
-    /// Where it stands.
     pub status: DeskStatus,
-    /// Who has it.
+    /// Person to whom the case is assigned.
     pub owner: Option<String>,
-    /// The verdict of the last one who gave one, if it was another than the case's.
+    /// Verdict of the last person who gave one, if it differs from the verdict of the case.
     pub verdict: Option<Verdict>,
-    /// All that was done, the oldest first.
+    /// All actions, oldest first.
     pub acts: Vec<Act>,
 }
 
 impl Desk {
-    /// Where a case stands after these acts, the oldest first.
+    /// Folds these actions, oldest first, into the state.
     #[must_use]
     pub fn of(acts: Vec<Act>) -> Self {
         let mut desk = Self::default();
@@ -123,7 +111,7 @@ impl Desk {
             ActKind::Agreed => self.verdict = None,
             ActKind::Disagreed { verdict } => self.verdict = Some(*verdict),
             ActKind::Closed => self.status = DeskStatus::Closed,
-            // What people said of it was said of another alert.
+            // People's statements were about an earlier alert.
             ActKind::Reopened => *self = Self::default(),
             ActKind::AskedAgain | ActKind::Muted { .. } => {}
         }
@@ -134,7 +122,8 @@ impl Desk {
         self.owner = Some(who.to_owned());
     }
 
-    /// How often it was open again after people were done: by their own hand, or since its source sent something new.
+    /// Returns how often the case was opened again after it was done: by people, or because its source sent something
+    /// new.
     #[must_use]
     pub fn reopenings(&self) -> usize {
         let mut desk = Self::default();
@@ -146,7 +135,7 @@ impl Desk {
         self.acts.iter().filter(is_opened).count()
     }
 
-    /// Whether people are done with it: closed, or called a wrong detection. A page about it ends then.
+    /// Returns whether the case is closed or called a wrong detection. A page about the case ends then.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.status == DeskStatus::Closed || self.verdict == Some(Verdict::FalsePositive)

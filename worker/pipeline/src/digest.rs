@@ -1,5 +1,5 @@
-//! The daily digest: one post at a set hour with what came, what it was, what is open and whose, what is muted, what
-//! failed, what went silent, and what it cost. Here is what it says; a destination says how.
+//! The daily digest: one post at a set hour with the day's alerts, verdicts, open cases and their owners, mutes,
+//! failures, silent sources and cost. This module holds the content; destinations render it.
 
 use std::cmp::Reverse;
 
@@ -10,55 +10,54 @@ use serde::{Deserialize, Serialize};
 
 use crate::MuteRow;
 
-/// Most cases and mutes that a digest names; how many more there are is told.
+/// Most cases and mutes that a digest names. It also tells how many more there are.
 pub const DIGEST_ROWS: usize = 10;
-/// Up to how many of what may be very many are counted; one more stands for all that there may be more.
+/// Upper bound of counts that may be very large. The value after it stands for "more".
 pub const MOST_COUNTED: u64 = 10_000;
 
-/// What a day brought.
+/// Content of the digest of one day.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Digest {
-    /// The day that it is of, in its time zone: its key, so that it is posted once.
+    /// The day in its time zone. The day is the key, so that a digest is posted once.
     pub day: NaiveDate,
     /// IANA name of the time zone.
     pub timezone: String,
-    /// From when.
     pub since: DateTime<Utc>,
-    /// Until when.
     pub until: DateTime<Utc>,
-    /// What came, by feed.
+    /// Arrived alerts by feed.
     pub arrived: Vec<FeedDay>,
-    /// Cases that ended, each as it did last, by verdict and in the order of [`Verdict`]; failed ones are not among them.
+    /// Cases that ended, by the verdict of their last triage and in the order of [`Verdict`]. Failed cases are
+    /// excluded.
     pub verdicts: Vec<(Verdict, u64)>,
-    /// Cases that wait for people, the most severe and oldest first; none that they called a wrong detection.
+    /// Cases that wait for people, the most severe and oldest first, without those called a wrong detection.
     pub open: Vec<OpenCase>,
-    /// How many of these there are, those that are not named included, as [`MOST_COUNTED`] says.
+    /// Number of these cases, including unnamed ones, counted up to [`MOST_COUNTED`].
     pub open_total: u64,
-    /// Mutes that hold, or did since it begins, as [`Digest::set_mutes`] says.
+    /// Mutes that were in force since the beginning of the day, as [`Digest::set_mutes`] describes.
     pub mutes: Vec<DigestMute>,
-    /// How many of these there are.
+    /// Number of these mutes.
     pub mutes_total: u64,
-    /// Cases whose triage failed, the last one where there were more.
+    /// Cases whose last triage failed.
     pub failed: u64,
     /// Messages that could not be read.
     pub dead_letters: u64,
-    /// Reports that no destination took, by destination: given up, or owed still after a try that failed.
+    /// Reports by destination that were given up, or are still pending after a failed attempt.
     pub undelivered: Vec<(String, u64)>,
-    /// Sources that delivered on the days before and not on this one, and when they did last.
+    /// Sources that delivered on earlier days but not on this one, with the time of their last delivery.
     pub silent: Vec<(String, DateTime<Utc>)>,
-    /// What the models cost, in USD.
+    /// Cost of the models in USD.
     pub cost_usd: f64,
 }
 
 impl Digest {
-    /// Puts the verdicts into the order in which people read them.
+    /// Sorts the verdicts into reading order.
     pub fn in_order(&mut self) {
         let place = |verdict: &Verdict| Verdict::ALL.iter().position(|one| one == verdict);
         self.verdicts.sort_by_key(|(verdict, _)| place(verdict));
     }
 
-    /// The mutes that held at any time since it begins, also where they ended or were removed: the newest first, and then
-    /// those of the configuration, of which nobody knows when they were added.
+    /// Sets the mutes that were in force at any time since the beginning, including ended and removed ones: newest
+    /// first, then those of the configuration, whose time of addition is unknown.
     pub fn set_mutes(&mut self, rows: &[MuteRow]) {
         let mut held: Vec<&MuteRow> = rows.iter().filter(|row| self.is_held(row)).collect();
         held.sort_by_key(|row| Reverse(row.added_at));
@@ -75,59 +74,52 @@ impl Digest {
     }
 }
 
-/// When a mute hides nothing any more.
+/// Returns when the mute stopped or stops hiding alerts.
 fn end(row: &MuteRow) -> DateTime<Utc> {
     row.removed_at
         .map_or(row.mute.until, |removed| removed.min(row.mute.until))
 }
 
-/// What came from a feed.
+/// Alerts of one feed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FeedDay {
-    /// The feed.
     pub feed: String,
     /// Alerts that arrived.
     pub alerts: u64,
-    /// How many of them opened a case or had one triaged again.
+    /// Alerts that opened a case or a revision.
     pub triaged: u64,
-    /// How many were sightings of a case.
+    /// Alerts that were sightings of a case.
     pub repeated: u64,
-    /// How many were told with another of their storm, and looked at by nobody.
+    /// Alerts that became members of a storm and were not triaged.
     #[serde(default)]
     pub members: u64,
-    /// How many a mute hid.
+    /// Alerts that a mute hid.
     pub muted: u64,
-    /// How many were set aside for their state or class.
+    /// Alerts that were set aside for their state or class.
     pub set_aside: u64,
 }
 
 /// A case that waits for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCase {
-    /// The case.
     pub case_id: String,
-    /// What happened to what.
+    /// What happened to which resource.
     pub title: String,
-    /// Its verdict; none where its triage failed.
     pub verdict: Option<Verdict>,
     /// Severity after triage.
     pub severity: Severity,
-    /// Since when.
     pub since: DateTime<Utc>,
-    /// Who has it.
     pub owner: Option<String>,
 }
 
-/// A mute that holds, or did.
+/// A mute that is or was in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DigestMute {
-    /// Its name.
     pub name: String,
-    /// Why.
     pub why: String,
-    /// When it ends, or ended: where it was removed before, then.
+    /// Time when the mute ends or ended, or was removed before that.
     pub until: DateTime<Utc>,
-    /// How many alerts it has hidden, as [`MOST_COUNTED`] says.
+    /// Number of hidden alerts, counted up to [`MOST_COUNTED`].
     pub hid: u64,
 }
 
@@ -169,7 +161,7 @@ mod tests {
         }
     }
 
-    /// The names of the mutes of a day, and until when each holds.
+    /// Returns names and end times of the mutes of a day, and their number.
     fn named(rows: &[MuteRow]) -> (Vec<(String, DateTime<Utc>)>, u64) {
         let mut digest = Digest {
             since: at("19T09:00"),

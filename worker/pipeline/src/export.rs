@@ -1,8 +1,8 @@
-//! The journal of a case as a file that stands for itself: a line per event, each chained to the one before by its
-//! hash, so that a changed, missing or added line shows. It is checked on any machine, without a store.
+//! Exports the journal of a case as a self-contained file with one line per event. Each line is chained to the one
+//! before by its hash, so that a changed, missing or added line is detected. The check needs no store.
 //!
-//! The chain tells that the file is whole. It does not tell who wrote it: who can write the whole file again can make
-//! a chain that fits, unless its head was noted elsewhere. Format: `docs/journal.md`.
+//! The chain proves that the file is whole, not who wrote it. Whoever can rewrite the whole file can make a valid
+//! chain, unless its head was noted elsewhere. The format is in `docs/journal.md`.
 
 use nightshift_engine::{
     Checked, Event, EventBody, State, UnreadableEvent, Violation, read_event, verify,
@@ -18,89 +18,85 @@ pub const JOURNAL_SCHEMA: &str = "nightshift.journal/1";
 /// One event as a store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalLine {
-    /// Which triage of the case.
+    /// Triage of the case.
     pub revision: u32,
-    /// Its number within the revision, from 1.
+    /// Number within the revision, from 1.
     pub seq: u64,
-    /// Epoch of the worker that wrote it.
+    /// Epoch of the worker that wrote the event.
     pub epoch: u64,
-    /// The event: a JSON object on one line, exactly as it was written.
+    /// The event as one line of JSON, exactly as it was written.
     pub event: String,
 }
 
 /// The first line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalHeader {
-    /// [`JOURNAL_SCHEMA`].
     pub schema: String,
-    /// The case.
     pub case_id: CaseId,
-    /// The triages of it that the file holds, in order.
+    /// Revisions that the file holds, in order.
     pub revisions: Vec<u32>,
     /// Name and version of the program that wrote the file.
     pub program: String,
 }
 
-/// Why a file was not checked to its end.
+/// Reason why the check of a file ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// It is no such file, or of another schema.
+    /// The file is not a journal, or has another schema.
     #[error("it is no journal of schema {JOURNAL_SCHEMA}: {0}")]
     NoJournal(String),
-    /// A line was changed, is missing, or was added.
+    /// A line was changed, added or is missing.
     #[error("the chain is broken at line {line}: {what}; nothing from there on can be trusted")]
     Broken {
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         what: &'static str,
     },
-    /// The chain holds, and this version cannot read an event.
+    /// The chain is intact, but this version cannot read an event.
     #[error("the event on line {line} cannot be read")]
     Unreadable {
         /// Number of the line, from 1.
         line: usize,
-        /// Why.
         #[source]
         cause: UnreadableEvent,
     },
 }
 
-/// What came of re-checking one triage in a file.
+/// Result of the check of one revision in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedRevision {
-    /// Which triage.
     pub revision: u32,
-    /// How much was checked.
+    /// Amount of checked data.
     pub checked: Checked,
-    /// What is wrong; empty where nothing is.
+    /// Violations that were found.
     pub violations: Vec<Violation>,
-    /// The state that its events lead to.
+    /// State that the events fold to.
     pub state: State,
 }
 
-/// What came of re-checking a file whose chain holds.
+/// Result of the check of a file whose chain is intact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedExport {
-    /// Its first line.
+    /// First line of the file.
     pub header: JournalHeader,
-    /// Hash of its last event: who noted it elsewhere can tell that nobody wrote the file again.
+    /// Hash of the last event. A copy noted elsewhere shows whether the file was rewritten.
     pub head: String,
-    /// Its triages, in order.
+    /// Revisions in order.
     pub revisions: Vec<VerifiedRevision>,
-    /// What the header says and the events do not.
+    /// Differences between the header and the events.
     pub mismatches: Vec<String>,
 }
 
 impl VerifiedExport {
-    /// Whether nothing is wrong.
+    /// Returns whether nothing is wrong.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.mismatches.is_empty() && self.revisions.iter().all(|one| one.violations.is_empty())
     }
 }
 
-/// The file for these events, which are in the order of revision and number. Gives its head, too.
+/// Returns the file for these events, which are ordered by revision and number, and the head of its chain.
 ///
 /// # Errors
 ///
@@ -133,11 +129,11 @@ pub fn export(
     Ok((file, head))
 }
 
-/// Checks the chain of a file, folds its events again, and re-checks what they lead to.
+/// Checks the chain of a file, folds its events again, and checks the resulting states.
 ///
 /// # Errors
 ///
-/// [`ExportError`]: it is no such file, its chain is broken, or this version cannot read an event of it.
+/// Returns [`ExportError`] if the file is not a journal, its chain is broken, or this version cannot read an event.
 pub fn verify_export(file: &[u8]) -> Result<VerifiedExport, ExportError> {
     let chain = Chain::read(file)?;
     let mut triages: Vec<Vec<Event>> = Vec::new();
@@ -184,7 +180,6 @@ pub fn verify_export(file: &[u8]) -> Result<VerifiedExport, ExportError> {
     })
 }
 
-/// A file whose lines are all as they were written.
 struct Chain<'a> {
     header: JournalHeader,
     events: Vec<&'a str>,
@@ -192,7 +187,8 @@ struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    /// Lines are compared byte by byte with what [`export`] writes, so that not even a blank can be added.
+    /// Parses the file. Lines are compared byte by byte with what [`export`] writes, so that not even a blank can be
+    /// added.
     fn read(file: &'a [u8]) -> Result<Self, ExportError> {
         let no_journal = |why: &str| ExportError::NoJournal(why.to_owned());
         let mut lines = file.split(|byte| *byte == b'\n').map(std::str::from_utf8);
@@ -264,7 +260,7 @@ fn last_line(events: usize, head: &str) -> String {
     format!("{{\"events\":{events},\"head\":\"{head}\"}}")
 }
 
-/// SHA-256, in hex, over the hash before (in hex) and this text.
+/// Returns the SHA-256, in hex, of the previous hash (in hex) and this text.
 fn hash(prev: &str, text: &str) -> String {
     let mut digest = Sha256::new();
     digest.update(prev);

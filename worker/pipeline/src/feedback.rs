@@ -1,5 +1,5 @@
-//! What people decide over cases: agreement, or another verdict. Who may is decided above; what follows from it is not
-//! here either: admission asks whether a case is disputed, the tool `past_cases` what a person's verdict clears.
+//! Decisions of people about cases: agreement, or another verdict. Authorisation is checked by the callers. Admission
+//! asks whether a case is disputed, and the tool `past_cases` decides what a person's verdict clears.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::plain_value;
@@ -11,49 +11,43 @@ use crate::{CaseView, Language};
 
 /// Most actors that are named.
 const MOST_ACTORS: usize = 4;
-/// Most characters of the name of one.
+/// Most characters of an actor's name.
 const NAME: usize = 80;
 
-/// What a person says of a case.
+/// Verdict that a person submits for a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPersonVerdict {
-    /// Their verdict; none where they agree with that of the case.
+    /// The person's verdict; `None` if the person agrees with the case.
     pub verdict: Option<Verdict>,
-    /// Who.
     pub by: String,
-    /// When.
     pub at: DateTime<Utc>,
-    /// Why, in their words; may be empty.
+    /// Reason in the person's words; may be empty.
     pub note: String,
 }
 
-/// What a person said of a case. The newest of a case counts.
+/// Verdict of a person on a case. The newest one of a case counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonVerdict {
-    /// When.
     pub at: DateTime<Utc>,
-    /// Who.
     pub by: String,
-    /// Of which triage of the case.
+    /// Revision that the verdict is about.
     pub revision: u32,
-    /// Their verdict.
     pub verdict: Verdict,
-    /// Whether the case had the same one then.
+    /// Whether the case had the same verdict at that time.
     pub agreed: bool,
-    /// Why, in their words.
+    /// Reason in the person's words.
     pub note: String,
 }
 
-/// What a person decided, with the case and what it had said: a line of `nightshift feedback export`.
+/// Decision of a person with the case and its verdict: a line of `nightshift feedback export`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
-    /// Its number: the next page is asked for after it.
+    /// Number for paging: the next page starts after it.
     pub id: i64,
-    /// The case.
     pub case_id: String,
-    /// Key of its alert, as text.
+    /// Key of the alert, as text.
     pub key: String,
-    /// Feed of its alert.
+    /// Feed of the alert.
     pub feed: String,
     /// Finding type.
     #[serde(rename = "type")]
@@ -62,15 +56,15 @@ pub struct Decided {
     pub account: Option<String>,
     /// Severity as sent.
     pub severity: Severity,
-    /// The verdict of the triage that it is about; none where that failed.
+    /// Verdict of the triage that the decision is about; `None` if that failed.
     pub case_verdict: Option<Verdict>,
-    /// What the person decided.
+    /// The person's verdict.
     #[serde(flatten)]
     pub person: PersonVerdict,
 }
 
-/// Returns what a person decided over the case of this alert, with all that the decision covers. Whether it was ended later
-/// is for the store to say.
+/// Returns a person's decision about the case of this alert with all that the decision covers. The store knows
+/// whether the decision was ended later.
 #[must_use]
 pub fn decision_over(
     case_id: String,
@@ -105,8 +99,8 @@ pub fn decided_subjects(decision: &PersonDecision) -> Vec<&Indicator> {
 }
 
 impl CaseView {
-    /// What follows from it, in a sentence, where a person calls this case benign: which alerts are cleared from then on, or
-    /// that none is, and what would.
+    /// Returns a sentence for people on the consequence of a benign verdict of a person: which alerts are cleared
+    /// from now on, or that none is and what would clear them.
     #[must_use]
     pub fn cleared_by_people(&self, language: Language) -> String {
         let is_manipulated = self.report.as_ref().is_some_and(|one| one.manipulation);

@@ -1,8 +1,8 @@
 //! Intake: unwrap, parse, admit, commit, and only then settle.
 //!
-//! What cannot be read is a dead letter with its bytes, and opens one case per source and hour that says so; an alert of
-//! a feed that its source may not carry is such a thing. While the store is away the messages stay in our hands:
-//! giving them back again and again would use up a broker's count of deliveries, and some brokers then drop them.
+//! A message that cannot be read becomes a dead letter with its bytes, and opens one case per source and hour. The
+//! same applies to an alert of a feed that its source may not carry. While the store is away, messages are held:
+//! nacking them repeatedly would use up a broker's delivery count, and some brokers then drop them.
 
 mod reading;
 mod severities;
@@ -27,63 +27,60 @@ pub use severities::UnknownSeverities;
 use crate::spans;
 use crate::{Accepted, Admission, Canary, Fate, Inbox, Message, Settled, Source, StoreError};
 
-/// Most bytes of messages that are committed together, unless one alone has more: what they become in memory and on the
-/// wire is several times as much.
+/// Most bytes of messages that are committed together, unless a single message is larger. Their size in memory and on
+/// the wire is several times as much.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// One thing that a message held.
+/// One alert, or one unreadable part, of a message.
 #[derive(Debug, Clone)]
 pub struct Arrival {
-    /// The source's name.
+    /// Name of the source.
     pub source: String,
-    /// When it came.
+    /// Time of arrival.
     pub at: DateTime<Utc>,
-    /// The alert: of a feed, or ours about a message that could not be read.
+    /// The alert of a feed, or our own alert about a message that could not be read.
     pub alert: Arc<Alert>,
-    /// The bytes: of the message, or of the part that could not be read.
+    /// Bytes of the message, or of its unreadable part.
     pub raw: Arc<[u8]>,
-    /// Why it could not be read, where it could not.
+    /// Reason why the message could not be read, if so.
     pub unreadable: Option<String>,
-    /// Whether a person asks for a triage, whatever is known.
+    /// Whether a person asks for a triage regardless of earlier arrivals.
     pub always: bool,
-    /// The trace of a message that holds several alerts: each case then has a trace of its own, linked to it.
+    /// Trace of a message with several alerts. Each case then has its own trace, linked to this one.
     pub link: Option<TraceContext>,
 }
 
-/// What became of the messages of one round.
+/// Result of one round.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Received {
-    /// Messages taken.
+    /// Messages received.
     pub messages: usize,
-    /// What became of their alerts.
+    /// Outcomes of their alerts.
     pub accepted: Vec<Accepted>,
-    /// Messages that are committed and that the source could not settle: they come again, as sightings.
+    /// Committed messages that the source could not settle. They are redelivered and become sightings.
     pub unsettled: usize,
-    /// Whether the source has come to its end.
+    /// Whether the source has ended.
     pub ended: bool,
 }
 
-/// Takes messages from one source into the inbox.
+/// Moves messages from one source into the inbox.
 pub struct Intake {
-    /// Where alerts wait.
     pub inbox: Arc<dyn Inbox>,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// Where measurements go.
     pub meter: Arc<dyn Meter>,
     /// Generic feeds, and the feeds that the source may carry.
     pub options: ReadOptions,
-    /// Batches pass one after the other, in the order in which they came.
+    /// Keeps batches in the order in which they came.
     pub order: Order,
-    /// How long a batch is held while the store is away, before it is given back. A worker waits as long as it lives.
+    /// How long a batch is held while the store is away before it is nacked. A worker waits as long as it runs.
     pub patience: Duration,
-    /// How canaries are known; none where none are sent.
+    /// Recognises canaries; `None` if none are sent.
     pub canary: Option<Arc<Canary>>,
-    /// Severities that were logged because nobody told what they mean.
+    /// Unknown severities that were already logged.
     pub severities: Arc<UnknownSeverities>,
 }
 
-/// Keeps batches in their order: while one is committed the next ones are read, one after the other, and none overtakes
+/// Keeps batches in order: while one is committed, the next ones are read one after the other, and none overtakes
 /// another.
 #[derive(Debug, Default)]
 pub struct Order {
@@ -91,25 +88,24 @@ pub struct Order {
     committing: Mutex<()>,
 }
 
-/// Why a round of intake took nothing.
+/// Reason why a round of intake failed.
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
-    /// The source.
     #[error(transparent)]
     Source(#[from] crate::SourceError),
-    /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Intake {
-    /// One round: receive, commit, settle; in several parts where the messages are large. When the store does not commit
-    /// within [`Intake::patience`], everything else is given back. May be dropped at any await: what is not settled then
-    /// comes again.
+    /// Runs one round: receive, commit, settle. Large messages are committed in several batches. If the store does
+    /// not commit within [`Intake::patience`], the remaining messages are nacked.
+    ///
+    /// The future may be dropped at any await: unsettled messages are redelivered.
     ///
     /// # Errors
     ///
-    /// When the source or the store fails; what was not settled before is not committed then.
+    /// When the source or the store fails. Messages that were not settled before are not committed then.
     pub async fn round(&self, source: &dyn Source, most: usize) -> Result<Received, IntakeError> {
         let Some(messages) = source.receive(most).await? else {
             return Ok(Received {
@@ -120,7 +116,7 @@ impl Intake {
         self.take(source, messages).await
     }
 
-    /// The same for messages that were received: a round from there on. Several may be under way; they keep the order in
+    /// Commits and settles messages that were received. Several calls may be in progress; they keep the order in
     /// which they are first polled.
     ///
     /// # Errors
@@ -146,7 +142,7 @@ impl Intake {
         Ok(received)
     }
 
-    /// Commits and settles these messages, and keeps the others ours meanwhile. Where that fails, all are given back.
+    /// Commits and settles these messages, and extends the others meanwhile. If that fails, all are nacked.
     async fn take_batch(
         &self,
         source: &dyn Source,
@@ -178,7 +174,7 @@ impl Intake {
             let reading = self.order.reading.lock().await;
             let (batch, shares) = self.read(source.name(), messages).await;
             spans::batch_read(span, &batch);
-            // In line for its turn before the next one may be read.
+            // Joins the queue for the commit before the next batch may be read.
             let (_committing, ()) = tokio::join!(
                 biased;
                 self.order.committing.lock(),
@@ -221,7 +217,7 @@ impl Intake {
         })
     }
 
-    /// What the messages hold. It is read on a thread of its own: a batch takes a tenth of a second.
+    /// Reads the content of the messages on a separate thread, because a batch takes a tenth of a second.
     async fn read(&self, source: &str, messages: Vec<Message>) -> (Arc<[Arrival]>, Vec<Share>) {
         let reading = Reading {
             source: source.to_owned(),
@@ -232,12 +228,12 @@ impl Intake {
         };
         let count = messages.len();
         let read = tokio::task::spawn_blocking(move || reading.all(&messages)).await;
-        // Panics are contained for each message, so this is the end of the program.
+        // Panics are caught per message, so this happens only when the runtime shuts down.
         read.unwrap_or_else(|_| (Arc::default(), vec![Share::Unread; count]))
     }
 
-    /// Commits a batch, again and again while the store is away, or cannot read what is stored: whatever the store says,
-    /// the messages are no fault of it, and what is given back again and again some brokers drop.
+    /// Commits a batch, and retries while the store is away or cannot read what is stored. The messages are not at
+    /// fault, and some brokers drop messages that are nacked repeatedly.
     async fn commit(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
         if batch.is_empty() {
             return Ok(Vec::new());
@@ -263,10 +259,10 @@ impl Intake {
         }
     }
 
-    /// Counts what became of the messages, and of what each of them held.
+    /// Counts the outcomes of messages and of their alerts.
     fn count(&self, source: &str, done: &[(Fate, &[Accepted])]) {
         for (fate, own) in done {
-            // A canary is a message of its own, and no sign that the feed lives.
+            // A canary has a message of its own and is no sign that the feed works.
             let is_canary = matches!(own, [only] if only.feed == CANARY_FEED);
             let outcome = match fate {
                 Fate::Unreadable => "dead_letter",
@@ -287,7 +283,8 @@ impl Intake {
         }
     }
 
-    /// Counts what is committed and comes again all the same: a right to delete that is gone shows nowhere else.
+    /// Counts messages that are committed but redelivered, which is the only place where a lost permission to delete
+    /// shows.
     fn count_unsettled(&self, source: &str, messages: usize) {
         for _ in 0..messages {
             self.meter.count(&Measure::Message {
@@ -298,7 +295,7 @@ impl Intake {
     }
 }
 
-/// How many of these messages are committed together: as many as fit, at least one.
+/// Returns how many of these messages are committed together: as many as fit, at least one.
 fn one_batch(messages: &[Message]) -> usize {
     let mut bytes = 0usize;
     let fits = messages.iter().take_while(|message| {
@@ -308,16 +305,16 @@ fn one_batch(messages: &[Message]) -> usize {
     fits.count().max(1)
 }
 
-/// When the messages of a round are extended next, whichever part of them is committed then.
+/// Time of the next extension of the messages of a round, across its batches.
 struct Extending {
-    /// How long they are ours.
+    /// Duration of one extension.
     hold: Duration,
     next: Instant,
 }
 
 impl Extending {
-    /// Of messages that were handed over now. They may have been ours for two fifths of their time by then, so they are
-    /// extended soon: at half of it.
+    /// Creates the schedule for messages that were just handed over. They may have used two fifths of their time by
+    /// then, so the first extension follows at half of it.
     fn of(source: &dyn Source) -> Option<Self> {
         let hold = source.hold()?;
         let next = Instant::now() + hold / 10;
@@ -325,7 +322,7 @@ impl Extending {
     }
 }
 
-/// Waits for `work` and keeps the messages ours meanwhile: extends at half the time that they are.
+/// Runs `work` and extends the messages at half of their hold time meanwhile.
 async fn hold<T>(
     source: &dyn Source,
     ids: &[String],
@@ -342,7 +339,7 @@ async fn hold<T>(
             done = &mut work => return done,
             () = tokio::time::sleep_until(extending.next) => {}
         }
-        // The work goes on beside it: an extension that hangs must not hold up a commit.
+        // The work continues beside the extension, so that a hanging extension does not delay a commit.
         let extended = tokio::select! {
             biased;
             done = &mut work => return done,
@@ -360,8 +357,8 @@ async fn hold<T>(
     }
 }
 
-/// One line for a batch, with how many of its alerts ended how, one for each alert that opens no case, for whose triage nobody
-/// waits, and one for each message of the batch that could not be read, whether or not that opens a case.
+/// Logs one line for a batch with the number of alerts per outcome, one for each alert that opens no case, and one
+/// for each message that could not be read.
 fn tell(source: &str, messages: usize, batch: &[Arrival], accepted: &[Accepted]) {
     let many = |fits: fn(&Admission) -> bool| {
         let fitting = accepted.iter().filter(|one| fits(&one.admission));

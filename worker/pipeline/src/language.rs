@@ -1,28 +1,26 @@
-//! The language of our own words. What alerts, tools and analysts say stays as they say it.
+//! Language of our own texts. Texts of alerts, tools and analysts stay as they are.
 //!
-//! Reports, destinations and what answers to buttons use it, so it stands below them. Both languages of a label stand side by side where the label is used, so that none can lack one; here are the words of
-//! closed sets: verdicts, severities, and what else a header is made of.
+//! Reports, destinations and button handlers use this module, so it is below them. Both languages of a label stand
+//! where the label is used, so that neither is forgotten. This module has the words of closed sets: verdicts,
+//! severities and other parts of a header.
 
 use nightshift_alert::Severity;
 use nightshift_engine::{Confidence, Leaning, Reason, Urgency, Verdict};
 
 use crate::{DeskStatus, Report};
 
-/// In which language labels are.
+/// Language of labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Language {
-    /// English.
     #[default]
     En,
-    /// Japanese.
     Ja,
 }
 
 impl Language {
-    /// All of them.
     pub const ALL: [Self; 2] = [Self::En, Self::Ja];
 
-    /// The language of this code, `en` or `ja`; of `ja-JP` the first part counts.
+    /// Parses a code, `en` or `ja`. For `ja-JP` the first part counts.
     #[must_use]
     pub fn parse(code: &str) -> Option<Self> {
         let code = code.split(['-', '_']).next().unwrap_or_default();
@@ -31,7 +29,7 @@ impl Language {
             .find(|one| one.code().eq_ignore_ascii_case(code))
     }
 
-    /// Its ISO 639-1 code.
+    /// Returns the ISO 639-1 code.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -40,7 +38,7 @@ impl Language {
         }
     }
 
-    /// The one of these that is in it.
+    /// Returns the text in this language.
     #[must_use]
     pub const fn of(self, en: &'static str, ja: &'static str) -> &'static str {
         match self {
@@ -49,7 +47,7 @@ impl Language {
         }
     }
 
-    /// When somebody should act.
+    /// Returns the words for an urgency.
     #[must_use]
     pub const fn urgency(self, urgency: Urgency) -> &'static str {
         let ja = match urgency {
@@ -61,7 +59,7 @@ impl Language {
         self.of(urgency.title(), ja)
     }
 
-    /// A verdict.
+    /// Returns the words for a verdict.
     #[must_use]
     pub const fn verdict(self, verdict: Verdict) -> &'static str {
         let ja = match verdict {
@@ -73,7 +71,7 @@ impl Language {
         self.of(verdict.title(), ja)
     }
 
-    /// A verdict and where it leans.
+    /// Returns the words for a verdict and its leaning.
     #[must_use]
     pub const fn leaning(self, verdict: Verdict, leaning: Leaning) -> &'static str {
         match (verdict, leaning) {
@@ -87,7 +85,7 @@ impl Language {
         }
     }
 
-    /// A severity.
+    /// Returns the words for a severity.
     #[must_use]
     pub const fn severity(self, severity: Severity) -> &'static str {
         let ja = match severity {
@@ -100,7 +98,7 @@ impl Language {
         self.of(severity.title(), ja)
     }
 
-    /// How sure a conclusion is, as half a sentence.
+    /// Returns the words for a confidence, as half a sentence.
     #[must_use]
     pub const fn confidence(self, confidence: Confidence) -> &'static str {
         match confidence {
@@ -110,7 +108,7 @@ impl Language {
         }
     }
 
-    /// Why a verdict is what it is.
+    /// Returns the words for the reason of a verdict.
     #[must_use]
     pub const fn reason(self, reason: Reason) -> &'static str {
         let ja = match reason {
@@ -129,7 +127,7 @@ impl Language {
         self.of(reason.words(), ja)
     }
 
-    /// Where a case stands with people.
+    /// Returns the words for a workflow status.
     #[must_use]
     pub const fn desk(self, status: DeskStatus) -> &'static str {
         match status {
@@ -139,13 +137,13 @@ impl Language {
         }
     }
 
-    /// The verdict of a report and where it leans.
+    /// Returns the words for the verdict and leaning of a report.
     #[must_use]
     pub const fn verdict_of(self, report: &Report) -> &'static str {
         self.leaning(report.verdict, report.leaning)
     }
 
-    /// Why a report's verdict is what it is. Of a run that failed that is all, whatever it had read by then.
+    /// Returns the words for the reason of a report's verdict. For a failed run they only say that.
     #[must_use]
     pub const fn reason_of(self, report: &Report) -> &'static str {
         match report.reason {

@@ -1,7 +1,8 @@
-//! The way of one alert: intake ▸ inbox ▸ triage ▸ outbox ▸ delivery.
+//! The path of one alert: intake ▸ inbox ▸ triage ▸ outbox ▸ delivery.
 //!
-//! Three loops and the rules between them. The crate knows neither SQL nor vendors: stores, sources and destinations
-//! are behind the ports of `port`. What a report says is decided here, how it looks is not: see [`Report`].
+//! The crate has three loops and the rules between them. It contains no SQL and no vendor code: stores, sources and
+//! destinations are behind the traits of `port`. The crate decides what a report says, and destinations decide how it
+//! looks: see [`Report`].
 
 mod admission;
 mod budget;

@@ -1,6 +1,7 @@
-//! A look of the doctor that blocks, in a thread of its own.
+//! Runs blocking doctor checks on a thread.
 
-/// What the look has found. Where it panics, so does this: to have found nothing is another thing.
+/// Runs the check on a thread and returns its result. A panic of the check is passed on, because it must not look
+/// like an empty result.
 pub async fn in_thread<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
     let looked = tokio::task::spawn_blocking(look).await;
     looked.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))

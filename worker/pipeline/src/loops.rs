@@ -1,7 +1,7 @@
-//! The loops of a worker: taking messages in, triaging cases, showing reports, keeping the store small.
+//! The loops of a worker: intake, triage, delivery and upkeep.
 //!
-//! Each runs until it is told to stop, and waits where the store or a source is away: nothing here ends a process. They
-//! share the store and nothing else, so that they run in one process or in several.
+//! Each loop runs until it is stopped and waits while the store or a source is away; none of them ends the process.
+//! The loops share only the store, so they can run in one process or in several.
 
 mod delivering;
 mod digesting;
@@ -26,10 +26,10 @@ pub use registers::RegisterWatch;
 pub use taking::Taking;
 pub use triaging::Triaging;
 
-/// How long a loop waits after the store did not do what it was asked.
+/// How long a loop waits after a failure of the store.
 pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 
-/// Waits, but no longer than until it is told to stop.
+/// Sleeps for this long, or until `stop` is cancelled.
 pub(crate) async fn pause(length: Duration, stop: &CancellationToken) {
     let waited = tokio::time::timeout(length, stop.cancelled()).await;
     drop(waited);

@@ -1,4 +1,4 @@
-//! What a store says of mutes and of places: rows, counts, previews.
+//! Types with which a store describes mutes and the ledger of alerts: rows, counts, previews.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CaseRow, Match, Mute};
 
-/// A mute that has no name yet.
+/// A mute without a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMute {
-    /// What an alert must be like.
+    /// Conditions on the alert.
     pub when: Match,
-    /// The muted severity: what is above it comes through.
+    /// Highest muted severity.
     pub severity: Severity,
-    /// When it ends.
     pub until: DateTime<Utc>,
-    /// Why.
+    /// Reason that the person gave.
     pub why: String,
-    /// By whom.
+    /// Person who adds the mute.
     pub by: String,
 }
 
 impl NewMute {
-    /// The mute under this name.
+    /// Returns the mute with this name.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Mute {
         Mute {
@@ -41,44 +40,41 @@ impl NewMute {
 /// A mute in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MuteRow {
-    /// The rule.
     #[serde(flatten)]
     pub mute: Mute,
-    /// Whether it stands in the configuration.
+    /// Whether the mute is part of the configuration.
     pub configured: bool,
-    /// When it was added; none for those of the configuration.
+    /// Time of addition; `None` for mutes of the configuration.
     pub added_at: Option<DateTime<Utc>>,
-    /// When it was removed.
     pub removed_at: Option<DateTime<Utc>>,
-    /// How many alerts it hid, as [`MOST_COUNTED`](crate::MOST_COUNTED) says.
+    /// Number of hidden alerts, counted up to [`MOST_COUNTED`](crate::MOST_COUNTED).
     pub hits: u64,
-    /// When it last hid one.
+    /// Time when the mute last hid an alert.
     pub last_hit: Option<DateTime<Utc>>,
 }
 
-/// What a mute would have hidden.
+/// Alerts that a mute would have hidden.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MutePreview {
-    /// Cases, by verdict; those without one by status.
+    /// Cases by verdict; those without a verdict by status.
     pub cases: BTreeMap<String, u64>,
-    /// The true positives among them, the newest first.
+    /// True positives among these cases, newest first.
     pub true_positives: Vec<CaseRow>,
     /// Members of storms.
     pub members: u64,
     /// Alerts that another mute hid.
     pub muted: u64,
-    /// How many alerts were looked at, the newest ones, where there are more; none: all of that time.
+    /// Number of newest alerts that were examined, if there were more. `None` means all of the period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only_newest: Option<u64>,
 }
 
-/// How many accepted alerts are in one place.
+/// Number of accepted alerts in one place of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PlaceCount {
     /// `case`, `sighting`, `member`, `muted`, `set_aside` or `dead_letter`.
     pub place: String,
-    /// By which mute, state or class; empty elsewhere.
+    /// The mute, state or class; empty for other places.
     pub why: String,
-    /// How many.
     pub alerts: u64,
 }

@@ -1,8 +1,9 @@
-//! How products name their finding types: tells a glob that fits whatever a product may send from one that means some types.
+//! Naming schemes of finding types. They distinguish a glob that matches every type of a product from one that
+//! selects some types.
 
 use nightshift_engine::type_matches;
 
-/// Unlike names, by how they are made. A glob that fits all of a row fits next to everything that is named so.
+/// Unlike names per naming scheme. A glob that matches a whole row matches nearly everything with that scheme.
 const SCHEMES: [&[&str]; 5] = [
     // GuardDuty: https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_finding-types-active.html
     &[
@@ -29,12 +30,12 @@ const SCHEMES: [&[&str]; 5] = [
     &["x", "Beaconing", "impossible-travel", "malware"],
 ];
 
-/// Whether a glob fits all names of at least one product.
+/// Returns whether a glob matches all names of at least one product.
 pub(crate) fn fits_a_whole_scheme(glob: &str) -> bool {
     SCHEMES.into_iter().any(|names| fits_all(glob, names))
 }
 
-/// Whether a glob fits all names of all products.
+/// Returns whether a glob matches all names of all products.
 pub(crate) fn fits_every_scheme(glob: &str) -> bool {
     SCHEMES.into_iter().all(|names| fits_all(glob, names))
 }

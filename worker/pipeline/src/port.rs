@@ -1,4 +1,4 @@
-//! What the pipeline needs from outside, as traits: stores, sources and destinations.
+//! Traits that the pipeline needs from outside: stores, sources and destinations.
 
 mod canaries;
 mod outbox;
@@ -28,131 +28,124 @@ pub use publish::{Outgoing, Publish, PublishError};
 pub use rechecks::{DueRecheck, Rechecks};
 pub use source::{Fate, Message, Settled, Source, SourceError, Unsettled};
 
-/// A store did not do what it was asked.
+/// Error of a store operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The case is another worker's, or the lease has ended.
+    /// Another worker holds the case, or the lease has ended.
     #[error("the lease on the case is lost")]
     LeaseLost,
-    /// There is no such case, or the short id fits several.
+    /// No case has this id, or the short id is ambiguous.
     #[error(
         "no case, or more than one, has an id that begins with {0:?} (four characters at least); `nightshift cases list` shows those there are"
     )]
     NoSuchCase(String),
-    /// Nobody can agree with what is not decided.
+    /// A person agreed with a case that has no verdict.
     #[error("case {0} has no verdict yet; disagree with --verdict once it is over, or wait for it")]
     NoVerdict(String),
-    /// A case that goes on by itself is not run again.
+    /// A case that is still being triaged cannot be run again.
     #[error(
         "case {0} is {status}; it is triaged anyway. Cancel it first, or run it again once it is over",
         status = .1.as_str()
     )]
     NotOver(String, CaseStatus),
-    /// A case that is over cannot be called off.
+    /// A case that is over cannot be cancelled.
     #[error(
         "case {0} is {status} already; `nightshift cases retry {0}` runs it again",
         status = .1.as_str()
     )]
     AlreadyOver(String, CaseStatus),
-    /// There is no such mute that could be removed.
+    /// No removable mute has this name.
     #[error("there is no mute {0:?} that holds; `nightshift mutes list` shows those there are")]
     NoSuchMute(String),
-    /// What is stored was written by a newer version, or is broken.
+    /// The stored data was written by a newer version or is damaged.
     #[error("case {0} cannot be read by this version")]
     Unreadable(String, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The database is there, and takes what was to be written at no other try either.
+    /// The database is available, but refuses the write permanently.
     #[error("the store failed to {doing}")]
     Refused {
-        /// What was attempted.
+        /// Operation that failed.
         doing: &'static str,
-        /// Why.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The database is away, full, locked or broken.
+    /// The database is unavailable, full, locked or damaged.
     #[error("the store failed to {doing}")]
     Database {
-        /// What was attempted.
+        /// Operation that failed.
         doing: &'static str,
-        /// Why.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// What became of one arrival.
+/// Outcome of one arrival.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accepted {
-    /// The case it belongs to; none for what is muted or set aside.
+    /// The case of the arrival; `None` if the alert is muted or set aside.
     pub case_id: Option<CaseId>,
-    /// Its key, as text.
+    /// Key of the alert, as text.
     pub key: String,
-    /// Its title.
+    /// Title of the alert.
     pub title: String,
-    /// Its feed.
+    /// Feed of the alert.
     pub feed: String,
-    /// What became of it.
     pub admission: Admission,
-    /// Set for a message that could not be read: the number of its dead letter.
+    /// Number of the dead letter, if the message could not be read.
     pub dead_letter: Option<i64>,
 }
 
 impl Accepted {
-    /// Whether it leads to a triage of its own.
+    /// Returns whether the arrival leads to a triage of its own.
     pub(crate) const fn opens(&self) -> bool {
         matches!(self.admission, Admission::New | Admission::Revision(..))
     }
 }
 
-/// Where accepted alerts wait.
+/// Store of accepted alerts.
 #[async_trait]
 pub trait Inbox: Send + Sync {
-    /// Commits all arrivals of a batch in one transaction, and says what became of each, in order.
+    /// Commits all arrivals of a batch in one transaction, and returns their outcomes in order.
     ///
     /// # Errors
     ///
-    /// When nothing was committed; nothing may be acked then.
+    /// When nothing was committed. The messages must not be acked then.
     async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError>;
 }
 
-/// A case that a worker has taken.
+/// A case that a worker has claimed.
 #[derive(Debug, Clone)]
 pub struct Claimed {
-    /// The right to write it.
     pub lease: Lease,
-    /// Its alert.
     pub alert: Arc<Alert>,
-    /// Its journal so far; empty for a case that nobody has opened.
+    /// Journal so far; empty for a case that was not started.
     pub events: Vec<Event>,
-    /// How often a worker died with it.
+    /// Number of workers that crashed with the case.
     pub crashes: u32,
-    /// Of a case that nobody has opened: what the report of its last triage said, if there is one.
+    /// Contents of the previous report, for a case that was not started.
     pub again: Option<Box<Again>>,
 }
 
-/// Everything that is written when a case ends.
+/// Data that is written when a case ends.
 #[derive(Debug, Clone)]
 pub struct Closing {
-    /// The last events.
+    /// Last events of the journal.
     pub events: Vec<Event>,
-    /// What they cost.
+    /// Cost of the events.
     pub charge: Charge,
-    /// How it ended: concluded or failed.
+    /// Final status: concluded or failed.
     pub status: CaseStatus,
-    /// The conclusion.
     pub conclusion: Conclusion,
-    /// The report.
     pub report: Report,
-    /// The destinations that should show it.
+    /// Destinations that should show the report.
     pub destinations: Vec<String>,
-    /// It was concluded without a model because all were down: it is triaged again when they are back.
+    /// Whether the case was concluded without a model because all were down. It is triaged again when they are back.
     pub wants_model: bool,
-    /// When its records and logs are looked up again, where it is benign; none: never.
+    /// Time of the next re-evaluation of a benign case; `None` if there is none.
     pub recheck_at: Option<DateTime<Utc>>,
 }
 
 impl Closing {
-    /// From when and until when all that clears the case holds, where that has an end; none where it is not cleared.
+    /// Returns the time for which the case is cleared, or `None` if it is not benign.
     #[must_use]
     pub fn cleared(&self) -> Option<Cleared> {
         self.conclusion.verdict.is_benign().then(|| Cleared {
@@ -165,14 +158,14 @@ impl Closing {
 /// The time for which a case was cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cleared {
-    /// From when; open where none.
+    /// Beginning; `None` if open.
     pub from: Option<DateTime<Utc>>,
-    /// Until when; open where none.
+    /// End; `None` if open.
     pub until: Option<DateTime<Utc>>,
 }
 
 impl Cleared {
-    /// Whether events from the first to the last were within it.
+    /// Returns whether events from the first to the last were within this time.
     #[must_use]
     pub fn covers(&self, first: Option<DateTime<Utc>>, last: Option<DateTime<Utc>>) -> bool {
         let begins = self
@@ -187,23 +180,15 @@ impl Cleared {
     }
 }
 
-/// Cases, their journals and their leases.
+/// Store of cases, their journals and their leases.
 #[async_trait]
 pub trait Cases: Send + Sync {
-    /// Takes up to this many cases, the most urgent first. A case whose journal this version cannot fold is not
-    /// touched: it waits for a newer worker, and the others go on.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read or written.
+    /// Claims up to this many cases, the most urgent first. A case whose journal this version cannot fold is left for
+    /// a newer worker.
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError>;
 
-    /// The same, of canaries, and of cases that have waited so long, by the store's clock, since they were accepted or first
-    /// given back.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read or written.
+    /// Claims up to this many canaries, and cases that have waited this long by the store's clock since they were
+    /// accepted or first released.
     async fn claim_waited(
         &self,
         lane: Lane,
@@ -211,42 +196,32 @@ pub trait Cases: Send + Sync {
         waited: Waited,
     ) -> Result<Vec<Claimed>, StoreError>;
 
-    /// Queues a new revision of up to this many of the cases that were concluded without a model because all were down,
-    /// the most severe first; how many. 0: none is left.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Queues a new revision of up to this many cases that were concluded without a model because all were down. The
+    /// most severe come first. Returns how many; 0 means that none is left.
     async fn again_with_models(&self, most: usize) -> Result<u64, StoreError>;
 
-    /// Takes this case, if it is not over and nobody else has it.
+    /// Claims this case if it is not over and nobody holds it.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unreadable`] when this version cannot fold its journal; it waits for a newer worker then. Or when
-    /// the store cannot be read or written.
+    /// Returns [`StoreError::Unreadable`] when this version cannot fold the journal; the case then waits for a newer
+    /// worker.
     async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError>;
 
-    /// Lengthens these leases; which of them are lost: somebody called the case off, or it is another's.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Extends these leases and returns those that are lost, because the case was cancelled or another worker holds
+    /// it.
     async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError>;
 
-    /// Gives a case back, so that it goes on elsewhere or later. That is neither an attempt nor a crash of it: where the
-    /// lease was lost before, because the store was away or the worker frozen, the crash that was counted is taken back.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written; the lease then ends by itself.
+    /// Releases a case, so that it continues elsewhere or later. A release counts neither as an attempt nor as a
+    /// crash. If the lease was lost before, because the store was away or the worker frozen, the counted crash is
+    /// reverted.
     async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
 
-    /// Adds to the journal of a case, and what the events cost to the sums of its case and its day, in one transaction.
+    /// Appends events to the journal, and adds their cost to the sums of the case and the day, in one transaction.
     ///
     /// # Errors
     ///
-    /// [`StoreError::LeaseLost`] when the lease is gone; nothing is written then.
+    /// Returns [`StoreError::LeaseLost`] when the lease is gone. Nothing is written then.
     async fn append(
         &self,
         lease: &Lease,
@@ -254,192 +229,148 @@ pub trait Cases: Send + Sync {
         charge: Charge,
     ) -> Result<(), StoreError>;
 
-    /// Ends a case: its last events, conclusion, report and deliveries in one transaction.
+    /// Ends a case: writes the last events, conclusion, report and deliveries in one transaction.
     ///
     /// # Errors
     ///
-    /// [`StoreError::LeaseLost`] when the lease is gone; nothing is written then.
+    /// Returns [`StoreError::LeaseLost`] when the lease is gone. Nothing is written then.
     async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError>;
 
-    /// Queues a new revision of a case that is over, with the alert that it has, because somebody asks for it; by its id or
-    /// a beginning of it that fits no other.
+    /// Queues a new revision of a case that is over, with its present alert, because a person asked for it. `id` is
+    /// an id or an unambiguous prefix.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchCase`], [`StoreError::NotOver`], or when the store cannot be written.
+    /// Returns [`StoreError::NoSuchCase`] or [`StoreError::NotOver`] if the case cannot be run again.
     async fn retry(&self, id: &str) -> Result<CaseId, StoreError>;
 
-    /// Calls off the triage of a case that waits or runs; a worker that runs it can write nothing any more. News of the
-    /// case that waited for the end of that triage are triaged next.
+    /// Cancels the triage of a waiting or running case. The worker that runs it can write nothing further. Changes
+    /// that waited for the end of that triage are triaged next.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchCase`], [`StoreError::AlreadyOver`], or when the store cannot be written.
+    /// Returns [`StoreError::NoSuchCase`] or [`StoreError::AlreadyOver`] if the case cannot be cancelled.
     async fn cancel(&self, id: &str, who: &str, at: DateTime<Utc>)
     -> Result<CalledOff, StoreError>;
 
-    /// Cases in a list, the newest first.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns the cases of a list, newest first.
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError>;
 
-    /// Everything about one case, by its id or a beginning of it that fits no other.
+    /// Returns all data of one case. `id` is an id or an unambiguous prefix.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchCase`], or when the store cannot be read.
+    /// Returns [`StoreError::NoSuchCase`] if no case fits.
     async fn view(&self, id: &str) -> Result<CaseView, StoreError>;
 
-    /// The events of a case as they were written, in order: of all its revisions, or of this one.
+    /// Returns the events of a case as they were written, in order: of all revisions, or of this one.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchCase`], or when the store cannot be read.
+    /// Returns [`StoreError::NoSuchCase`] if no case fits.
     async fn journal(
         &self,
         id: &CaseId,
         revision: Option<u32>,
     ) -> Result<Vec<JournalLine>, StoreError>;
 
-    /// How many cases wait or run, high and critical ones first.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns the number of waiting and running cases by severity, the highest first.
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError>;
 
-    /// How much there is to do. Cheap enough to be asked every few seconds.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns the amount of pending work. The query is cheap enough for every few seconds.
     async fn backlog(&self) -> Result<Backlog, StoreError>;
 }
 
-/// A bell that rings when there may be work: a case to claim, or a report to deliver.
+/// Notifies when there may be work: a case to claim, or a report to deliver.
 #[async_trait]
 pub trait Wake: Send + Sync {
-    /// Waits for a ring after the one that was heard last (0: none), but for no longer than about a second: some
-    /// work begins without a ring. Gives the number to wait with the next time.
+    /// Waits for a notification after `heard` (0 for none), but no longer than about a second, because some work
+    /// starts without a notification. Returns the number to pass with the next call.
     async fn wait_for_work(&self, heard: u64) -> u64;
 }
 
-/// What the cases of a day cost.
+/// Costs of the cases per day.
 #[async_trait]
 pub trait Spending: Send + Sync {
-    /// The sum of all charges of this UTC day, those of running cases included.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns the sum of all charges of this UTC day, including running cases.
     async fn spent_on(&self, day: NaiveDate) -> Result<DaySpent, StoreError>;
 }
 
-/// Messages that could not be read.
+/// Store of messages that could not be read.
 #[async_trait]
 pub trait DeadLetters: Send + Sync {
-    /// The latest ones.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns the latest dead letters.
     async fn letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError>;
 
-    /// One of them, with its bytes (their head, where the message was too large to keep).
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns a dead letter with its bytes, or their beginning if the message was too large to keep.
     async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError>;
 
-    /// Numbers of those that were not read again yet, the oldest first: those after this one, page by page.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns the numbers of dead letters that were not read again yet, oldest first, after this number.
     async fn unread(&self, after: Option<i64>, most: usize) -> Result<Vec<i64>, StoreError>;
 
-    /// Notes that one was read again, after what came of it is committed; it stays listed. False: it was noted before, or
-    /// there is none.
+    /// Notes that a dead letter was read again, after the result is committed. The dead letter stays listed. Returns
+    /// `false` if that was noted before or there is no such dead letter.
     ///
     /// # Errors
     ///
-    /// When the store cannot be written; it will be read again, which is a sighting then.
+    /// When the store cannot be written. The dead letter is read again later, which is a sighting then.
     async fn settle_letter(&self, id: i64, at: DateTime<Utc>) -> Result<bool, StoreError>;
 }
 
-/// What people decide over cases.
+/// Store of decisions of people about cases.
 #[async_trait]
 pub trait Feedback: Send + Sync {
-    /// Notes what a person says of the latest conclusion of a case, by its id or a beginning of it that fits no other.
+    /// Notes a person's verdict on the latest conclusion of a case. `id` is an id or an unambiguous prefix.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchCase`], [`StoreError::NoVerdict`], or when the store cannot be written.
+    /// Returns [`StoreError::NoSuchCase`] or [`StoreError::NoVerdict`] if the verdict does not apply.
     async fn add_verdict(
         &self,
         id: &str,
         new: NewPersonVerdict,
     ) -> Result<PersonVerdict, StoreError>;
 
-    /// Notes what else a person did with a case, by its id or a beginning of it that fits no other; where it stands then.
-    /// Verdicts are noted by [`Self::add_verdict`].
+    /// Notes another action of a person on a case, and returns the new state of the workflow. `id` is an id or an
+    /// unambiguous prefix. [`Self::add_verdict`] notes verdicts.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchCase`], or when the store cannot be written.
+    /// Returns [`StoreError::NoSuchCase`] if no case fits.
     async fn act(&self, id: &str, act: Act) -> Result<(CaseId, Desk), StoreError>;
 
-    /// The trace that the message of this revision came with, for the lines of the log that are about it.
+    /// Returns the trace of the message of this revision, for log lines about the case.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchCase`], or when the store cannot be read.
+    /// Returns [`StoreError::NoSuchCase`] if no case fits.
     async fn came_with(
         &self,
         id: &CaseId,
         revision: u32,
     ) -> Result<Option<TraceContext>, StoreError>;
 
-    /// What people decided, the oldest first: up to this many after this number.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns decisions of people after this number, oldest first, up to this many.
     async fn verdicts_after(&self, after: i64, most: usize) -> Result<Vec<Decided>, StoreError>;
 }
 
-/// Mutes: those of the configuration and those that people added.
+/// Store of mutes: those of the configuration and those that people added.
 #[async_trait]
 pub trait Mutes: Send + Sync {
-    /// All of them with what they hid, also those that ended or were removed.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns all mutes with their counts, including ended and removed ones.
     async fn mutes(&self) -> Result<Vec<MuteRow>, StoreError>;
 
-    /// Adds one, and gives it a name.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Adds a mute under a new name.
     async fn add_mute(&self, mute: NewMute, at: DateTime<Utc>) -> Result<Mute, StoreError>;
 
-    /// Ends one that was added; what it hid stays counted.
+    /// Ends a mute that was added. Its hidden alerts stay counted.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchMute`], or when the store cannot be written.
+    /// Returns [`StoreError::NoSuchMute`] if no removable mute has this name.
     async fn remove_mute(&self, name: &str, at: DateTime<Utc>) -> Result<(), StoreError>;
 
-    /// What it would have hidden of all that came since.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns the alerts since this time that the mute would have hidden.
     async fn preview_mute(
         &self,
         mute: &NewMute,
@@ -447,14 +378,10 @@ pub trait Mutes: Send + Sync {
     ) -> Result<MutePreview, StoreError>;
 }
 
-/// What a day brought.
+/// Store of the numbers for digests.
 #[async_trait]
 pub trait Digests: Send + Sync {
-    /// Everything of a digest that the store knows: all but its day, its time zone and the mutes.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns the parts of a digest that the store knows: all but its day, time zone and mutes.
     async fn brought(
         &self,
         since: DateTime<Utc>,
@@ -462,14 +389,10 @@ pub trait Digests: Send + Sync {
     ) -> Result<Digest, StoreError>;
 }
 
-/// Where accepted alerts ended: each in exactly one place.
+/// The ledger of alerts: each accepted alert is in exactly one place.
 #[async_trait]
 pub trait Places: Send + Sync {
-    /// How many of the alerts that came since are where, and why. The ledger of all of them is too long to be counted while
+    /// Returns the number of alerts per place and reason since this time. The whole ledger is too long to count while
     /// somebody waits.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
     async fn places(&self, since: DateTime<Utc>) -> Result<Vec<PlaceCount>, StoreError>;
 }

@@ -1,18 +1,18 @@
-//! Whether a folder can be written, for looks at an installation: by a file that is there for a moment.
+//! Probes whether a folder is writable by creating a file for a moment.
 
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tells the files of this process apart: looks run side by side.
+/// Distinguishes the files of concurrent probes of this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Whether a file can be made in this folder, or, where it is missing, in the nearest one that there is above it, in which
-/// it would be made. Blocks.
+/// Creates a file in this folder, or in its nearest existing ancestor if the folder is missing, and removes it.
+/// Blocks.
 ///
 /// # Errors
 ///
-/// Why it cannot.
+/// When the file cannot be created.
 pub fn writable(folder: &Path) -> io::Result<()> {
     let above = folder.ancestors().map(|one| {
         if one.as_os_str().is_empty() {

@@ -1,4 +1,4 @@
-//! Profiles: a named set of analyst, tools and limits that cases are triaged with.
+//! Profiles: named sets of analyst, models, tools and limits with which cases are triaged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,37 +11,33 @@ use nightshift_engine::{
 
 use crate::CaseId;
 
-/// What cases are triaged with.
+/// A named set of analyst, models, tools and limits.
 #[derive(Clone)]
 pub struct Profile {
-    /// Its name.
     pub name: String,
-    /// Who thinks.
     pub analyst: Arc<dyn Analyst>,
-    /// Who takes over when they give no answer; none where nobody is left.
+    /// Analyst that takes over when the first gives no answer.
     pub fallback: Option<Arc<dyn Analyst>>,
-    /// Which kind of analyst that is.
+    /// Kind of the analyst.
     pub analyst_kind: AnalystKind,
-    /// The models it may use, `provider/name`.
+    /// Models that the analyst may use, `provider/name`.
     pub models: Vec<String>,
-    /// What is charged for a question before it is asked.
+    /// Cost that is reserved for a question before it is asked.
     pub reserve: Cost,
-    /// The tools.
     pub toolbox: Arc<dyn Toolbox>,
-    /// The rules that may clear an alert.
+    /// Rules that may clear an alert.
     pub exonerator: Arc<dyn Exonerator>,
-    /// The actions that a report may advise.
+    /// Actions that a report may advise.
     pub actions: Arc<[Arc<ActionTemplate>]>,
-    /// The caps.
     pub limits: Limits,
-    /// How its cases are worked on.
+    /// Settings of how cases are worked on.
     pub conduct: Conduct,
-    /// Hash of the prompts in use; empty where no model is asked.
+    /// Hash of the prompts in use; empty if no model is used.
     pub prompts: String,
 }
 
 impl Profile {
-    /// What the journal of a case is opened with.
+    /// Returns the first event of a case's journal.
     #[must_use]
     pub fn open(&self, case_id: &CaseId, revision: u32, alert: Arc<Alert>) -> Opened {
         let actions: Vec<Arc<ActionTemplate>> = self
@@ -75,12 +71,12 @@ impl Profile {
     }
 }
 
-/// 60 random bits, as hex digits, that no text from outside can know.
+/// Returns 60 random bits as hex digits, which no text from outside can know.
 fn drawn() -> String {
     format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0)
 }
 
-/// All profiles by name; `default` is always among them.
+/// All profiles by name. `default` is always among them.
 #[derive(Clone)]
 pub struct Profiles {
     default: Arc<Profile>,
@@ -88,7 +84,7 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    /// These profiles; none where no `default` is among them.
+    /// Collects profiles; returns `None` if `default` is missing.
     #[must_use]
     pub fn new(profiles: impl IntoIterator<Item = Profile>) -> Option<Self> {
         let others: BTreeMap<_, _> = profiles
@@ -99,7 +95,8 @@ impl Profiles {
         Some(Self { default, others })
     }
 
-    /// The profile of this name; the default one where there is none, for a case must not wait for a configuration.
+    /// Returns the profile of this name, or the default one if there is none, because a case must not wait for a
+    /// configuration.
     #[must_use]
     pub fn named(&self, name: &str) -> Arc<Profile> {
         Arc::clone(self.others.get(name).unwrap_or(&self.default))

@@ -1,5 +1,5 @@
-//! Cases evaluated again by code, without a model: benign ones, whether their records and logs still say so; and once those
-//! that a look-up alone kept from being cleared.
+//! Re-evaluates cases by code, without a model: benign ones, whether records and logs still support the verdict, and
+//! once those that only a look-up kept from being cleared.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_engine::{
@@ -9,21 +9,21 @@ use nightshift_engine::{
 
 use crate::{Change, DueRecheck, Rechecks, StoreError, Triage};
 
-/// For how long after its last event a benign case is evaluated again.
+/// How long after its last event a benign case is re-evaluated.
 const KEPT: TimeDelta = TimeDelta::days(30);
-/// Until a case is due again of which a look-up was not whole; sooner where cases are due sooner anyway.
+/// Delay until the next re-evaluation if a look-up was not whole, unless the normal interval is shorter.
 const NOT_WHOLE_AGAIN: TimeDelta = TimeDelta::hours(3);
-/// Until a case is due that a look-up alone kept from being cleared: by then logs are delivered, or there is a gap.
-/// CloudTrail takes about five minutes, Cloud Audit Logs less.
+/// Delay until the re-evaluation of a case that only a look-up kept from being cleared. By then logs are delivered,
+/// or there is a gap. CloudTrail takes about five minutes, Cloud Audit Logs less.
 /// <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/get-and-view-cloudtrail-log-files.html>
 const SECOND_LOOK: TimeDelta = TimeDelta::minutes(30);
 
-/// What came of an evaluation, as metrics name it.
+/// Results of a re-evaluation, as metrics name them.
 pub const RECHECK_RESULTS: [&str; 3] = ["covered", "revised", "not_whole"];
 
 impl Triage {
-    /// Returns when a case that was concluded at `now` is due: a benign one after a day, one that records cover and a look-up
-    /// held up once, after half an hour. `None` where nobody evaluates it.
+    /// Returns when a case concluded at `now` is re-evaluated: a benign one after a day, a covered one with a look-up
+    /// that was not whole once, after half an hour. Returns `None` for other cases.
     pub(crate) fn first_recheck(
         &self,
         opened: &Opened,
@@ -44,11 +44,11 @@ impl Triage {
         (is_held_up(conclusion) && !is_second).then_some(now + SECOND_LOOK)
     }
 
-    /// Evaluates a case, and notes what came of it.
+    /// Re-evaluates a case and notes the result.
     ///
     /// # Errors
     ///
-    /// When the store is away; the case is due again later.
+    /// When the store is away. The case is due again later.
     pub(crate) async fn recheck(
         &self,
         rechecks: &dyn Rechecks,
@@ -113,7 +113,7 @@ impl Triage {
         Ok(())
     }
 
-    /// Has a case triaged again that a look-up had held up, where that is whole now; else it is a gap for good.
+    /// Queues a case again whose blocking look-up is whole now. Otherwise the gap is final.
     async fn looked_again(
         &self,
         rechecks: &dyn Rechecks,
@@ -143,14 +143,14 @@ impl Triage {
     }
 }
 
-/// Whether records cover the case, and a look-up that was not whole keeps it open.
+/// Returns whether records cover the case and only a look-up that was not whole keeps it open.
 fn is_held_up(conclusion: &Conclusion) -> bool {
     conclusion.verdict == Verdict::Inconclusive
         && !conclusion.manipulation
         && conclusion.awaits_lookup
 }
 
-/// The time, unless it is too long after the last event.
+/// Returns the time, unless it is too long after the last event.
 fn due_again(at: DateTime<Utc>, last: DateTime<Utc>) -> Option<DateTime<Utc>> {
     (at <= last + KEPT).then_some(at)
 }

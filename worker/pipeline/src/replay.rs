@@ -1,7 +1,7 @@
-//! Replay: a recorded case is worked on again, by another profile, with the tool results that its journal holds.
+//! Replay: runs a recorded case again with another profile and the tool results of its journal.
 //!
-//! No tool is called and nothing is stored. What the recording does not hold is told to the analyst as not available,
-//! and counted, so that nobody takes two runs for comparable that saw different things.
+//! No tool is called and nothing is stored. A result that the recording lacks is reported to the analyst as not
+//! available and counted, so that two runs with different inputs are not taken as comparable.
 
 mod compare;
 
@@ -19,36 +19,36 @@ use crate::{CaseId, Profile, Watcher};
 
 pub use compare::{Difference, Side, StepLine, compare};
 
-/// Why a case cannot be replayed.
+/// Reason why a case cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// Its journal has no beginning.
+    /// The journal has no first event.
     #[error("the journal of the case was never opened: nothing of it was recorded")]
     NotOpened,
-    /// The machine.
+    /// The engine failed.
     #[error("the replay did not come to its end")]
     Drive(#[from] DriveError),
-    /// It was stopped.
+    /// The replay was cancelled.
     #[error("the replay was stopped")]
     Stopped,
 }
 
-/// What came of a replay.
+/// Result of a replay.
 #[derive(Debug)]
 pub struct Replayed {
-    /// The case as it was recorded.
+    /// State of the recorded case.
     pub before: State,
-    /// The case as the profile concludes it.
+    /// State of the replayed case.
     pub after: State,
-    /// Calls that the profile made and the recording does not hold.
+    /// Calls of the replay that the recording does not hold.
     pub missing: Vec<String>,
 }
 
-/// Works on a recorded case again.
+/// Runs a recorded case again.
 ///
 /// # Errors
 ///
-/// When the journal is empty, the replay is stopped, or an analyst is down and nobody takes over.
+/// When the journal is empty, the replay is cancelled, or an analyst is down without a fallback.
 pub async fn replay(
     events: &[Event],
     profile: &Profile,
@@ -97,7 +97,7 @@ pub async fn replay(
     }
 }
 
-/// The tools of a recorded case, and what they answered.
+/// Toolbox that answers from a recorded case.
 struct Recorded {
     specs: Vec<ToolSpec>,
     answers: BTreeMap<String, Result<ToolOutput, ToolError>>,
@@ -168,7 +168,7 @@ impl Toolbox for Recorded {
     }
 }
 
-/// A journal that nobody keeps.
+/// Journal in memory.
 struct Memory {
     case_id: String,
     watcher: Option<Arc<dyn Watcher>>,

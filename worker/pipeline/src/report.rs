@@ -1,5 +1,6 @@
-//! The typed report: everything that people are told about a case. Every destination and page renders this, and
-//! `--format json` is this as it stands. Text in it comes from alerts, tools and analysts, and is data to a renderer.
+//! The typed report: everything that people are told about a case. Every destination and page renders this type, and
+//! `--format json` prints it as it is. Its texts come from alerts, tools and analysts, and renderers must treat them
+//! as data.
 
 mod build;
 mod changed;
@@ -48,136 +49,129 @@ pub use since::{Since, SinceWords};
 pub use takeover::Takeover;
 pub use times::with_plain_times;
 
-/// Name of this shape of report; it changes when a field changes its meaning or goes.
+/// Name and version of this report format. It changes when a field is removed or changes its meaning.
 pub const REPORT_SCHEMA: &str = "nightshift.report/1";
 
-/// What a report says of the program that made it.
+/// The program that made a report, as the report names it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sender {
-    /// Its version.
     pub version: String,
 }
 
-/// Which alert a report is about.
+/// The alert that a report is about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AlertFacts {
-    /// Where it was born.
+    /// Feed of the alert.
     pub feed: String,
-    /// Its key, as text.
+    /// Key of the alert, as text.
     pub key: String,
     /// Finding type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The product's own title.
+    /// Title that the product gave.
     pub title: String,
-    /// The product's own description.
+    /// Description that the product gave.
     pub description: String,
-    /// Which cloud.
+    /// Cloud of the alert.
     pub provider: Provider,
     /// Account or project.
     pub account: Option<String>,
-    /// Its name.
+    /// Name of the account or project.
     pub account_name: Option<String>,
-    /// Region or zone.
     pub region: Option<String>,
-    /// The main resource's type.
+    /// Type of the main resource.
     pub resource_type: Option<String>,
-    /// What the alert is about, in a word or two.
+    /// The main resource in a word or two.
     pub subject: Option<String>,
-    /// What was done.
+    /// Action that the alert reports.
     pub action: Option<String>,
-    /// Who made the finding, as people call it.
+    /// Name of the product that made the finding, for people.
     #[serde(default)]
     pub product: String,
-    /// Class of the finding.
     #[serde(default)]
     pub class: Class,
-    /// How what it tells of ended.
+    /// Outcome of the reported action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// What else the product told in fields of their own.
+    /// Further typed facts of the alert.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<Detail>,
-    /// What the product advises, in its own words.
+    /// Remediation that the product advises, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation: Option<String>,
-    /// The finding's whole id at its product, where the key holds a shorter one.
+    /// Full id of the finding at its product, if the key has a shorter one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding_id: Option<String>,
-    /// What its feed has done with it: `suppressed`, `archived`, …; none while it is active there.
+    /// State at the feed: `suppressed`, `archived`, …; `None` while the alert is active there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_at_feed: Option<String>,
     /// Severity as it was sent, in the product's words.
     pub severity_sent: String,
-    /// First event.
+    /// Time of the first event.
     pub first_seen: Option<DateTime<Utc>>,
-    /// Last event.
+    /// Time of the last event.
     pub last_seen: Option<DateTime<Utc>>,
-    /// How often the product saw it.
+    /// Count that the product reported.
     pub count: u64,
-    /// How many more times it arrived until the case ended; the store fills it in.
+    /// Number of further arrivals until the case ended. The store fills it in.
     #[serde(default)]
     pub sightings: u64,
-    /// How many other alerts of its storm are told here; the store fills it in.
+    /// Number of further alerts of the storm in this report. The store fills it in.
     #[serde(default)]
     pub members: u64,
-    /// Whether it is a generated sample.
+    /// Whether the alert is a generated sample.
     pub sample: bool,
-    /// What the reader should know about how it was read.
+    /// Notes for the reader on how the alert was read.
     pub flags: Vec<Flag>,
 }
 
-/// How far it reaches, as the asset register and tags tell.
+/// Reach of the alert according to the asset register and tags.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reach {
-    /// `production`, `test`, …
+    /// Environment of the resource: `production`, `test`, …
     pub environment: Option<String>,
-    /// Whether it can be reached from the internet.
+    /// Whether the resource can be reached from the internet.
     pub internet_facing: Option<bool>,
-    /// Who owns it.
+    /// Owner of the resource.
     pub owner: Option<String>,
-    /// What it does.
+    /// Role of the resource.
     pub role: Option<String>,
-    /// What data it holds.
+    /// Data that the resource holds.
     pub data: Option<String>,
-    /// Where that stands.
+    /// Evidence of these facts.
     pub evidence: Option<EvidenceId>,
-    /// Other cases that share an actor, target or far end with this one, or are of the same finding.
+    /// Ids of other cases that share an actor, target or far end with this one, or are of the same finding.
     pub other_cases: Vec<String>,
-    /// What is known of them, in the same order; nothing in a report of an older version.
+    /// Facts about these cases, in the same order. Empty in a report of an older version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherCase>,
-    /// Whether the look at earlier cases ended at its limit, so that there may be more, all of them older.
+    /// Whether the search for earlier cases ended at its limit, so that there may be more, all of them older.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub others_cut: bool,
 }
 
-/// Another case, as far as it was known when this one was looked into.
+/// Another case, as it was known when this one was triaged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherCase {
-    /// Its id.
     pub case_id: String,
-    /// Whether it is of the same finding.
+    /// Whether the case is of the same finding.
     pub same_key: bool,
-    /// Finding type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// When it was opened.
     #[serde(serialize_with = "written_time")]
     pub opened_at: DateTime<Utc>,
-    /// Its verdict, once it has one.
     #[serde(default)]
     pub verdict: Option<Verdict>,
-    /// What a person decided, if one did.
+    /// Verdict of a person, if any.
     #[serde(default)]
     pub person_verdict: Option<Verdict>,
-    /// The values that both cases have, by their type.
+    /// Values that both cases have, by type.
     #[serde(default)]
     pub shared: BTreeMap<IndicatorKind, BTreeSet<String>>,
 }
 
 impl OtherCase {
-    /// The first value that both cases have, and how many more there are.
+    /// Returns the first value that both cases have, and how many more there are.
     #[must_use]
     pub fn first_shared(&self) -> Option<(Indicator, usize)> {
         let all = self.shared.values().map(BTreeSet::len).sum::<usize>();
@@ -193,59 +187,54 @@ impl OtherCase {
 /// A finding that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindingEntry {
-    /// One sentence.
+    /// Claim in one sentence.
     pub claim: String,
-    /// Whether its evidence bears it.
+    /// Whether the evidence supports the claim.
     pub supported: bool,
-    /// Why not.
+    /// Reason why the claim is not supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Which way it points.
+    /// Direction in which the finding points.
     pub stance: Stance,
-    /// What proves it.
+    /// Quotes that support the claim.
     pub evidence: Vec<Quote>,
 }
 
 /// One call of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// The tool.
     pub tool: String,
-    /// What it was asked.
+    /// Arguments of the call.
     pub arguments: Map<String, Value>,
-    /// The evidence that answers it.
+    /// Evidence with the answer.
     pub evidence: Option<EvidenceId>,
-    /// How many rows it found.
+    /// Number of rows that the call found.
     pub rows: Option<u64>,
-    /// Why it was refused or gave no answer.
+    /// Error of a call that was refused or got no answer.
     pub error: Option<ToolError>,
 }
 
-/// A step as it ran.
+/// A step in its final state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepEntry {
-    /// Its id.
     pub id: StepId,
-    /// What was to be looked into.
+    /// Objective of the step.
     pub description: String,
-    /// Where it stands.
     pub status: StepStatus,
-    /// What it came to.
     pub outcome: Option<StepOutcome>,
-    /// The tools it used.
+    /// Tools that the step used.
     pub tools: Vec<String>,
-    /// Its result, or why there is none.
+    /// Result of the step, or why there is none.
     pub summary: String,
-    /// The wave it ran in.
+    /// Wave in which the step ran.
     pub wave: Option<u32>,
-    /// Why a reflection added, changed or cancelled it.
+    /// Reason why a reflection added, changed or cancelled the step.
     pub reason: Option<String>,
-    /// Its calls.
     pub calls: Vec<Call>,
 }
 
 impl StepEntry {
-    /// The calls that were made or refused; others were only planned.
+    /// Returns the calls that were made or refused. Other calls were only planned.
     pub fn calls_made(&self) -> impl Iterator<Item = &Call> {
         let made = |call: &&Call| call.evidence.is_some() || call.error.is_some();
         self.calls.iter().filter(made)
@@ -255,43 +244,43 @@ impl StepEntry {
 /// One line of the timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimelineEntry {
-    /// When.
+    /// Time of the event.
     pub at: DateTime<Utc>,
-    /// What.
+    /// Text of the line.
     pub what: String,
-    /// Where that stands.
+    /// Evidence of the line.
     pub evidence: Option<EvidenceId>,
 }
 
-/// Text in the data that talks to the analyst.
+/// Text in the data that addresses the analyst.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
-    /// Where it stands.
+    /// Evidence that contains the text.
     pub evidence: EvidenceId,
     /// JSON pointer of the value.
     pub path: String,
-    /// Its beginning.
+    /// Beginning of the text.
     pub text: String,
 }
 
 /// One piece of evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EvidenceEntry {
-    /// Its number.
+    /// Number of the evidence.
     pub id: EvidenceId,
-    /// The tool.
+    /// Tool that answered.
     pub tool: String,
-    /// What it was asked.
+    /// Arguments of the call.
     pub arguments: Map<String, Value>,
-    /// When it answered.
+    /// Time of the answer.
     pub at: DateTime<Utc>,
-    /// How many rows it found.
+    /// Number of rows that the call found.
     pub rows: Option<u64>,
-    /// Whether something was left out for its size.
+    /// Whether rows or fields were left out because of their size.
     pub truncated: bool,
-    /// Why it gave no answer.
+    /// Error of a call without an answer.
     pub error: Option<ToolError>,
-    /// Its answer. Of the alert (E0) only the normalised fields; the whole is stored.
+    /// The answer. For the alert (E0) only the normalised fields; the store has the whole alert.
     pub body: JsonText,
 }
 
@@ -300,119 +289,110 @@ pub struct EvidenceEntry {
 pub struct Report {
     /// [`REPORT_SCHEMA`].
     pub schema: String,
-    /// The case.
     pub case_id: String,
-    /// Which triage of it.
+    /// Triage of the case.
     pub revision: u32,
-    /// How it ended.
+    /// Final status.
     pub status: CaseStatus,
-    /// What was said before; none of the first report of a case.
+    /// Contents of the previous report; `None` in the first report of a case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Box<Again>>,
-    /// Which destinations do not show it; the store fills it in for the one that it was handed on to.
+    /// Destinations that do not show the report. The store fills it in for the destination that took over.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub instead_of: InsteadOf,
-    /// Which alert.
+    /// Facts of the alert.
     pub alert: AlertFacts,
-    /// The verdict.
     pub verdict: Verdict,
-    /// Where it leans.
     pub leaning: Leaning,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: Reason,
-    /// How sure it is.
+    /// Confidence in the verdict.
     pub confidence: Confidence,
-    /// Severity as sent.
     pub severity: Severity,
     /// Severity after triage.
     pub assessed_severity: Severity,
-    /// When somebody should act.
     pub urgency: Urgency,
-    /// One line: what happened to what.
+    /// One line: what happened to which resource.
     pub title: String,
     /// One or two sentences of conclusion.
     pub summary: String,
-    /// What this type of finding means.
+    /// Meaning of this finding type.
     pub meaning: String,
-    /// What was found.
     pub findings: Vec<FindingEntry>,
-    /// What was not seen.
+    /// What was not looked up or not answered whole.
     pub gaps: Vec<String>,
-    /// What would decide it.
+    /// What would decide an inconclusive case.
     pub would_decide: Vec<String>,
-    /// What to do.
+    /// Advised actions.
     pub actions: Vec<Action>,
     /// The plan as it ran.
     pub steps: Vec<StepEntry>,
-    /// What reflections learned.
+    /// Insights of reflections.
     pub insights: Vec<String>,
-    /// What reflections changed, and what was refused.
+    /// Changes that reflections made, and those that were refused.
     pub updates: Vec<UpdateRecord>,
-    /// What happened when.
+    /// Events in order of time.
     pub timeline: Vec<TimelineEntry>,
-    /// How many rows of logs it has no room for; they stand in the evidence.
+    /// Number of log rows that did not fit. The evidence has them.
     #[serde(default)]
     pub timeline_left: u32,
-    /// What logs tell of the time after the alert's last event.
+    /// What logs show for the time after the alert's last event.
     #[serde(default)]
     pub since: Box<Since>,
-    /// The values that play a part.
+    /// Values that play a part in the case.
     pub indicators: Vec<Indicator>,
     /// ATT&CK techniques.
     pub techniques: Vec<Technique>,
-    /// The records that cleared it.
+    /// Records that cleared the alert.
     pub exonerations: Vec<Exoneration>,
-    /// The subjects of the alert, and by which record each is covered.
+    /// Subjects of the alert, each with the record that covers it.
     #[serde(default)]
     pub ledger: Vec<LedgerRow>,
-    /// What it cost.
+    /// Cost of the case.
     pub cost: Cost,
-    /// Who thought.
+    /// Kind of analyst.
     pub analyst: AnalystKind,
-    /// Which models; none for the playbook analyst.
+    /// Models that were used; empty for the playbook analyst.
     pub models: Vec<String>,
-    /// Hash of the prompts that models were asked with; empty where none was to be asked.
+    /// Hash of the prompts; empty if no model was to be asked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prompts: String,
-    /// What the plan comes from.
+    /// Origin of the plan.
     pub source: String,
-    /// Whether a lesser analyst had to step in, or the report is plain.
+    /// Whether the fallback analyst took over, or the report is a plain one.
     pub degraded: bool,
-    /// Where rules took over from a model, if they did.
+    /// The point at which rules took over from a model, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takeover: Option<Takeover>,
-    /// The cap that ended the work.
+    /// Cap that ended the work.
     pub stopped_by: Option<Cap>,
-    /// Why the run failed.
+    /// Reason why the run failed.
     pub failed: Option<String>,
     /// Rules that overrode the analyst.
     pub overridden: Vec<Override>,
-    /// Whether text in the data talks to the analyst.
+    /// Whether text in the data addresses the analyst.
     pub manipulation: bool,
-    /// Where that text stands.
+    /// Places of such text.
     #[serde(default)]
     pub signals: Vec<Signal>,
-    /// Which sources were read.
+    /// Sources that were read.
     pub coverage: Coverage,
-    /// How far it reaches.
     pub reach: Reach,
-    /// The evidence.
     pub evidence: Vec<EvidenceEntry>,
-    /// When the case was opened.
     pub opened_at: DateTime<Utc>,
-    /// When it was concluded.
     pub concluded_at: DateTime<Utc>,
     /// Active time in milliseconds.
     pub took_ms: u64,
-    /// The program that made it.
+    /// The program that made the report.
     pub sender: Sender,
-    /// Where in somebody's trace the alert came from, if its message says so.
+    /// Trace context of the alert's message, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
 }
 
 impl Report {
-    /// The header's parts in the order of `report.md`: marks, urgency, verdict with its leaning, severity.
+    /// Returns the parts of the header in the order of `report.md`: marks, urgency, verdict with its leaning,
+    /// severity.
     #[must_use]
     pub fn verdict_words(&self) -> String {
         match (self.verdict, self.leaning) {
@@ -424,45 +404,45 @@ impl Report {
         }
     }
 
-    /// As much of the hash of its prompts as tells two of them apart for people; none where there is none.
+    /// Returns the beginning of the hash of the prompts, enough for people to compare, or `None` if there is no hash.
     #[must_use]
     pub fn prompts_in_short(&self) -> Option<&str> {
         let short = self.prompts.get(..8).unwrap_or(&self.prompts);
         (!short.is_empty()).then_some(short)
     }
 
-    /// Whether it is of a canary of our own.
+    /// Returns whether the report is about a canary.
     #[must_use]
     pub fn is_canary(&self) -> bool {
         self.alert.feed == CANARY_FEED
     }
 
-    /// Whether rules had to do for models of which none answered.
+    /// Returns whether rules replaced models of which none answered.
     #[must_use]
     pub fn no_model_answered(&self) -> bool {
         self.analyst == AnalystKind::Model && self.degraded && self.models.is_empty()
     }
 
-    /// Whether rules alone thought.
+    /// Returns whether only rules worked on the case.
     #[must_use]
     pub fn is_by_rules_alone(&self) -> bool {
         self.analyst == AnalystKind::Playbook || self.no_model_answered()
     }
 
-    /// Whether the conclusion is that of rules, whoever made the plan.
+    /// Returns whether rules made the conclusion, whoever made the plan.
     #[must_use]
     pub fn is_concluded_by_rules(&self) -> bool {
         self.is_by_rules_alone() || self.takeover.as_ref().is_some_and(|one| one.concluded)
     }
 
-    /// How many of its steps were worked on.
+    /// Returns the number of steps that were worked on.
     #[must_use]
     pub fn steps_ran(&self) -> usize {
         let ran = |step: &&StepEntry| matches!(step.status, StepStatus::Done | StepStatus::Failed);
         self.steps.iter().filter(ran).count()
     }
 
-    /// `[CANARY]`, `[SAMPLE]`, `[PLAYBOOK]`, `[PARTIAL]` where true.
+    /// Returns the marks that apply: `[CANARY]`, `[SAMPLE]`, `[PLAYBOOK]`, `[PARTIAL]`.
     #[must_use]
     pub fn marks(&self) -> Vec<&'static str> {
         let partial = self.stopped_by.is_some() || self.failed.is_some();
@@ -477,7 +457,7 @@ impl Report {
         .collect()
     }
 
-    /// Which way the findings point that bear the verdict or the leaning.
+    /// Returns the direction of the findings that support the verdict or the leaning.
     #[must_use]
     pub fn bearing(&self) -> Stance {
         if self.verdict.is_benign() || self.leaning == Leaning::Benign {
@@ -487,7 +467,7 @@ impl Report {
         }
     }
 
-    /// Findings that are borne and point this way.
+    /// Returns the supported findings that point in this direction.
     pub fn proven(&self, stance: Stance) -> impl Iterator<Item = &FindingEntry> {
         self.findings
             .iter()

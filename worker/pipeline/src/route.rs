@@ -1,4 +1,4 @@
-//! Routes: which profile triages an alert, and where its report goes. Pure.
+//! Routes: which profile triages an alert, and where its report goes. The code is pure.
 
 use std::collections::BTreeMap;
 
@@ -9,40 +9,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::naming;
 
-/// What an alert must be like. An empty match fits every alert.
+/// Conditions on an alert. Without conditions every alert matches.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Match {
-    /// Its feed.
+    /// Feed of the alert.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feed: Option<String>,
-    /// A glob over its type; `*` also spans `/` and `:`, case does not matter.
+    /// Glob over the finding type. `*` also matches `/` and `:`, and case is ignored.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// This severity or above, as sent.
+    /// Minimum severity, as sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity_at_least: Option<Severity>,
-    /// One of these accounts or projects.
+    /// Accounts or projects, one of which must match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub account: Vec<String>,
-    /// One of these regions.
+    /// Regions, one of which must match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub region: Vec<String>,
-    /// One of these classes (`threat`, `posture`, `vulnerability`, `sensitive_data`, `other`), or the feed's own words for
-    /// them, such as `MISCONFIGURATION`; case does not matter.
+    /// Classes, one of which must match: `threat`, `posture`, `vulnerability`, `sensitive_data`, `other`, or the
+    /// feed's own words such as `MISCONFIGURATION`. Case is ignored.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub class: Vec<String>,
-    /// One of these verdicts, once there is one: picks destinations only.
+    /// Verdicts, one of which must match once there is one. This condition selects destinations only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub verdict: Vec<Verdict>,
-    /// Tags or labels that one of its resources has, with these values as globs: picks destinations only.
+    /// Tags or labels of a resource with globs for their values. This condition selects destinations only.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub label: BTreeMap<String, String>,
 }
 
 impl Match {
-    /// Whether it says nothing, or nothing but a severity and a type that fits everything.
+    /// Returns whether there are no conditions, or only a severity and a type that matches everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.says_at_most_a_type()
@@ -52,7 +52,7 @@ impl Match {
                 .is_none_or(|glob| glob.is_empty() || naming::fits_every_scheme(glob))
     }
 
-    /// Whether it fits whatever at least one product may send, though it says a type.
+    /// Returns whether the type matches every alert of at least one product.
     #[must_use]
     pub fn is_boundless(&self) -> bool {
         let kind = self.kind.as_deref();
@@ -67,20 +67,21 @@ impl Match {
             && self.label.is_empty()
     }
 
-    /// Whether it says what only destinations may be picked by.
+    /// Returns whether a condition may only select destinations.
     #[must_use]
     pub fn is_of_the_report(&self) -> bool {
         !self.verdict.is_empty() || !self.label.is_empty()
     }
 
-    /// Whether the alert fits, and the verdict of its case; none: it has none yet, so that nothing fits which asks for one.
+    /// Returns whether the alert and the verdict of its case match. Without a verdict no match that requires one
+    /// applies.
     #[must_use]
     pub fn fits_verdict(&self, alert: &Alert, verdict: Option<Verdict>) -> bool {
         let is_wanted = |verdict| self.verdict.contains(&verdict);
         self.fits(alert) && (self.verdict.is_empty() || verdict.is_some_and(is_wanted))
     }
 
-    /// Whether the alert fits, whatever its verdict.
+    /// Returns whether the alert matches, whatever its verdict.
     #[must_use]
     pub fn fits(&self, alert: &Alert) -> bool {
         let among = |list: &[String], value: Option<&String>| {
@@ -111,56 +112,57 @@ impl Match {
     }
 }
 
-/// One rule: the first one that fits counts.
+/// A rule of the routing. The first one that matches counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Route {
-    /// What an alert must be like.
+    /// Conditions on the alert.
     pub when: Match,
-    /// The profile; the default one where none is named.
+    /// Profile that triages the alert; by default `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Names of destinations; all of them are told.
+    /// Names of destinations; each receives the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destinations: Option<Vec<String>>,
-    /// Destinations that take a report which another one refuses for good, one after the other.
+    /// Destinations that take a report which another one refuses for good, in this order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<Vec<String>>,
 }
 
-/// The rules, and what counts where none fits.
+/// All routing rules and their defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Routes {
-    /// The rules in order.
+    /// Rules in order.
     pub rules: Vec<Route>,
-    /// Destinations of an alert that no rule sends elsewhere.
+    /// Destinations of alerts without a rule that names some.
     pub destinations: Vec<String>,
-    /// What else holds for generated samples.
+    /// Routing of generated samples.
     pub samples: Samples,
-    /// What holds for canaries, whatever rules say.
+    /// Routing of canaries, which overrides the rules.
     pub canary: CanaryRoute,
 }
 
-/// Where canaries go: one place that shows that the way is open, and nowhere else.
+/// Route of canaries: a single destination that shows that the path works.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CanaryRoute {
-    /// The profile that triages them, by playbook; none where every profile thinks so.
+    /// Playbook profile that triages canaries; `None` if every profile uses playbooks.
     pub profile: Option<String>,
-    /// The destination that shows them; none where none are wanted.
+    /// Destination that shows canaries; `None` if they are off.
     pub destination: Option<String>,
 }
 
-/// Generated samples prove that the way is open: the playbook triages them, and nobody gets a ticket or a page.
+/// Route of generated samples, which prove that the path works. The playbook triages them, and they cause neither
+/// tickets nor pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Samples {
-    /// The profile that triages them, whatever rules say; none where every profile thinks by playbook.
+    /// Profile that triages samples and overrides the rules; `None` if every profile uses playbooks.
     pub profile: Option<String>,
-    /// Destinations that open tickets or page people: samples never go there.
+    /// Destinations that open tickets or page people. Samples never go there.
     pub withheld: Vec<String>,
 }
 
 impl Routes {
-    /// The profile for this alert.
+    /// Returns the profile for this alert.
     #[must_use]
     pub fn profile(&self, alert: &Alert) -> &str {
         if alert.is_canary() {
@@ -178,7 +180,7 @@ impl Routes {
             .unwrap_or("default")
     }
 
-    /// The destinations for this alert and the verdict of its case, if it has one.
+    /// Returns the destinations for this alert and the verdict of its case, if it has one.
     #[must_use]
     pub fn destinations(&self, alert: &Alert, verdict: Option<Verdict>) -> Vec<String> {
         if alert.is_canary() {
@@ -194,8 +196,8 @@ impl Routes {
         names
     }
 
-    /// The destinations that may take a report of this alert which `refused` does not, one after the other; none where
-    /// nobody is left.
+    /// Returns the destinations that may take a report of this alert after `refused` refused it, in order; empty if
+    /// there are none.
     #[must_use]
     pub fn after(&self, alert: &Alert, verdict: Option<Verdict>, refused: &str) -> Vec<&str> {
         let chain = self.first(alert, verdict, |route| route.otherwise.as_deref());
@@ -209,14 +211,15 @@ impl Routes {
         rest.map(String::as_str).collect()
     }
 
-    /// The rules that name a class: what they fit is triaged, though its class would be set aside.
+    /// Returns the rules that name a class. Alerts that match them are triaged although their class would be set
+    /// aside.
     #[must_use]
     pub fn wanted(&self) -> Vec<Match> {
         let named = self.rules.iter().filter(|rule| !rule.when.class.is_empty());
         named.map(|rule| rule.when.clone()).collect()
     }
 
-    /// The first rule that fits and says something of what is asked.
+    /// Returns the value of the first matching rule that sets it.
     fn first<'a, T: ?Sized>(
         &'a self,
         alert: &Alert,

@@ -1,5 +1,5 @@
-//! What a destination is to show of a case: its report, what people made of it, and what the destination shows now, so
-//! that it can say what changed. How that looks, and where, is for the destinations.
+//! The content that a destination should show of a case: its report, the state of the case workflow, and what the
+//! destination shows now, so that it can render the difference. Destinations decide on form and place.
 
 use nightshift_alert::Severity;
 use nightshift_engine::{Leaning, Urgency, Verdict};
@@ -7,47 +7,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CaseStatus, Desk, DeskStatus, Report};
 
-/// What a destination is to show of one case.
+/// Content to show of one case.
 #[derive(Debug, Clone)]
 pub struct Showing {
-    /// Its number: it grows with every change that somebody should see.
+    /// Version number, which grows with every visible change.
     pub version: u64,
-    /// What the destination calls it, once it shows it.
+    /// Remote id, once the destination shows the case.
     pub remote_id: Option<String>,
-    /// The report; of a case that still runs, what is known of its alert.
+    /// The report, or for a running case a provisional one of its alert.
     pub report: Report,
-    /// What the destination shows now; none where it shows nothing yet.
+    /// What the destination shows now; `None` if it shows nothing yet.
     pub shown: Option<Shown>,
-    /// What people made of it.
+    /// State of the case workflow.
     pub desk: Desk,
-    /// Only counts or people's acts changed since then, nothing that a report says: an edit that can wait, and that is no
-    /// news to who is told once.
+    /// Whether only counts or people's actions changed, and nothing that a report says. Such an edit can wait, and is
+    /// not news for destinations that show a report once.
     pub minor: bool,
-    /// An earlier try began and nobody knows how it ended: where it cannot be looked up, it may be there already.
+    /// Whether an earlier attempt has an unknown result. If it cannot be looked up, the report may be there already.
     pub in_doubt: bool,
 }
 
-/// What a destination shows of a case: enough to say what changed since.
+/// What a destination shows of a case, in enough detail to describe changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
-    /// Which triage.
+    /// Triage of the shown report.
     pub revision: u32,
-    /// How it ended, or that it runs.
+    /// Status of the case, which may be running.
     pub status: CaseStatus,
-    /// The verdict.
     pub verdict: Verdict,
-    /// Where it leans.
     pub leaning: Leaning,
     /// Severity after triage.
     pub assessed_severity: Severity,
-    /// When somebody should act.
     pub urgency: Urgency,
-    /// How many more times its alert had arrived.
+    /// Number of further arrivals of the alert at that time.
     pub sightings: u64,
 }
 
 impl Shown {
-    /// What is shown once this report is.
+    /// Returns what a destination shows once it has this report.
     #[must_use]
     pub const fn of(report: &Report) -> Self {
         Self {
@@ -61,7 +58,7 @@ impl Shown {
         }
     }
 
-    /// Whether it told how a case ended.
+    /// Returns whether the shown content is a report of an ended case.
     #[must_use]
     pub const fn is_report(&self) -> bool {
         matches!(self.status, CaseStatus::Concluded | CaseStatus::Failed)
@@ -69,7 +66,7 @@ impl Shown {
 }
 
 impl Showing {
-    /// A report that is shown for the first time.
+    /// Creates the content for a report that is shown for the first time.
     #[must_use]
     pub fn first(report: Report) -> Self {
         Self {
@@ -83,7 +80,7 @@ impl Showing {
         }
     }
 
-    /// Whether the case still runs, so that there is no report yet.
+    /// Returns whether the case still runs, so that there is no report yet.
     #[must_use]
     pub const fn is_early(&self) -> bool {
         !matches!(
@@ -92,7 +89,7 @@ impl Showing {
         )
     }
 
-    /// Whether it is a canary that has come through and is shown still: it is taken away, or closed.
+    /// Returns whether this is a canary that came through and is still shown. It is then removed or closed.
     #[must_use]
     pub fn is_spent_canary(&self) -> bool {
         self.report.is_canary()
@@ -100,7 +97,7 @@ impl Showing {
             && self.desk.status == DeskStatus::Closed
     }
 
-    /// Whether what is shown told how the case ended, and it ended otherwise since.
+    /// Returns whether the shown report has another result than the current one.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         !self.is_early()
@@ -109,8 +106,8 @@ impl Showing {
                 .is_some_and(|shown| said(shown) != self.says())
     }
 
-    /// Whether it is worse than what is shown: somebody must be told who has read that. A case that failed is worse than
-    /// any that was cleared, for nobody knows.
+    /// Returns whether the current result is worse than the shown one, so that its readers must be notified. A failed
+    /// case is worse than any cleared one, because its verdict is unknown.
     #[must_use]
     pub fn is_worse(&self) -> bool {
         !self.is_early()
@@ -127,7 +124,7 @@ impl Showing {
             })
     }
 
-    /// The report that is shown now, if it is one.
+    /// Returns the shown content if it is a report.
     #[must_use]
     pub fn earlier(&self) -> Option<&Shown> {
         self.shown.as_ref().filter(|shown| shown.is_report())
@@ -153,7 +150,7 @@ const fn said(shown: &Shown) -> (CaseStatus, Verdict, Leaning, Severity) {
     )
 }
 
-/// How bad a verdict is.
+/// Returns the weight of a verdict, higher for worse.
 const fn weight(verdict: Verdict, leaning: Leaning) -> u8 {
     match (verdict, leaning) {
         (Verdict::FalsePositive | Verdict::BenignTruePositive, _) => 0,

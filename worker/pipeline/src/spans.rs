@@ -1,8 +1,8 @@
-//! Spans: what the lines of a log and of a trace belong to.
+//! Spans that group the lines of a log and of a trace.
 //!
-//! They are made with `tracing` and know nothing of who reads them. Those of the log are of the level error, so that each
-//! line has them, whatever the level that is written. Those of a trace have a target of their own, and cost a look at a
-//! flag where none are recorded. How they hang together: `docs/observability.md`.
+//! The spans use `tracing` only and do not depend on a subscriber. Spans of the log have the level error, so that
+//! every line has them at any log level. Spans of a trace have their own target, and cost one check of a flag when
+//! none are recorded. `docs/observability.md` describes their hierarchy.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, CaseTrace, TraceContext};
@@ -12,13 +12,13 @@ use tracing::{Level, Span, error_span, info_span};
 
 use crate::{Accepted, Admission, Arrival, DeliveryError, Due, IntakeError, Lease, Received};
 
-/// The target of spans that are part of a trace.
+/// Target of spans that are part of a trace.
 const TRACE: &str = "nightshift::trace";
 
-/// Most places that a batch links to: as many as collectors take (the default of OpenTelemetry).
+/// Most links of a batch: the limit of collectors (the default of OpenTelemetry).
 const MOST_LINKS: usize = 128;
 
-/// A line of the log whose level is known only then; of such levels as have a line for an outcome.
+/// Logs a line whose level is known only at run time, for the levels that outcomes use.
 macro_rules! line_at {
     ($level:expr, $($line:tt)+) => {
         match $level {
@@ -30,7 +30,7 @@ macro_rules! line_at {
 }
 pub(crate) use line_at;
 
-/// The level of what went well: of a canary, which goes the same way every few minutes, nobody wants to read that.
+/// Returns the level for a success. Canaries succeed every few minutes, so their lines have a lower level.
 pub(crate) fn well(is_canary: bool) -> Level {
     match is_canary {
         true => Level::DEBUG,
@@ -38,7 +38,7 @@ pub(crate) fn well(is_canary: bool) -> Level {
     }
 }
 
-/// What is done for a case under a lease.
+/// Returns the span of the work on a case under a lease.
 pub(crate) fn of_case(lease: &Lease, alert: &Alert) -> Span {
     let trace = CaseTrace::of(&lease.case_id.0, lease.revision, alert.trace.as_ref());
     error_span!(
@@ -49,7 +49,7 @@ pub(crate) fn of_case(lease: &Lease, alert: &Alert) -> Span {
     )
 }
 
-/// The part of a triage that one worker does from now on.
+/// Returns the span of the part of a triage that one worker does from now on.
 pub(crate) fn of_work(lease: &Lease, alert: &Alert, now: DateTime<Utc>) -> Span {
     let trace = || CaseTrace::of(&lease.case_id.0, lease.revision, alert.trace.as_ref());
     info_span!(
@@ -68,7 +68,7 @@ pub(crate) fn of_work(lease: &Lease, alert: &Alert, now: DateTime<Utc>) -> Span 
     )
 }
 
-/// A triage has ended: the span of all of it, which any number of workers had a part in.
+/// Records the span of a whole triage that has ended, in which any number of workers took part.
 pub(crate) fn triaged(state: &State, status: &str) {
     let (Some(opened), Some(begun)) = (&state.opened, state.opened_at) else {
         return;
@@ -109,8 +109,8 @@ pub(crate) fn triaged(state: &State, status: &str) {
     }
 }
 
-/// The span of a step, whoever had a part in it. What was never begun has none. It comes with that of the whole: a worker
-/// that is lost loses none, and one that goes on with a step writes no second one.
+/// Records the span of a step, whoever took part; a step that never began has none. It is recorded with the span of
+/// the triage, so that a crashed worker loses no span and a resumed step has only one.
 fn stepped(state: &State, trace: &CaseTrace, step: &Step) {
     let work = state.work.get(&step.id);
     let begun = work.and_then(|work| work.begun_at.or(work.ended_at));
@@ -121,7 +121,7 @@ fn stepped(state: &State, trace: &CaseTrace, step: &Step) {
     let failed = match step.outcome {
         Some(StepOutcome::Failed) => Some("failed"),
         Some(_) => None,
-        // The case ended around it.
+        // The case ended before the step.
         None => Some("unfinished"),
     };
     drop(info_span!(
@@ -142,8 +142,8 @@ fn stepped(state: &State, trace: &CaseTrace, step: &Step) {
     ));
 }
 
-/// A batch of messages is read, committed and settled. It is a trace of its own: it belongs to no case, and links to where
-/// each message comes from.
+/// Returns the span for reading, committing and settling a batch. It is a trace of its own, because it belongs to no
+/// case, and links to the trace of each message.
 pub(crate) fn of_batch(kind: &str, source: &str, messages: usize) -> Span {
     info_span!(
         target: TRACE,
@@ -162,7 +162,7 @@ pub(crate) fn of_batch(kind: &str, source: &str, messages: usize) -> Span {
     )
 }
 
-/// Notes where the messages of a batch come from.
+/// Adds links to the traces of the messages of a batch.
 pub(crate) fn batch_read(span: &Span, batch: &[Arrival]) {
     if span.is_disabled() {
         return;
@@ -185,7 +185,7 @@ pub(crate) fn batch_read(span: &Span, batch: &[Arrival]) {
     span.record("trace.link", links.join(" "));
 }
 
-/// Notes what came of a batch.
+/// Records the result of a batch.
 pub(crate) fn batch_ended(span: &Span, taken: &Result<Received, IntakeError>) {
     match taken {
         Ok(received) => {
@@ -198,7 +198,7 @@ pub(crate) fn batch_ended(span: &Span, taken: &Result<Received, IntakeError>) {
     }
 }
 
-/// Messages were taken: a span for each case that they open, and for each revision of one that goes on from elsewhere.
+/// Records a span for each new case of received messages, and for each revision whose message carries a trace.
 pub fn accepted(kind: &str, source: &str, batch: &[Arrival], accepted: &[Accepted]) {
     if !tracing::enabled!(target: TRACE, Level::INFO) {
         return;
@@ -237,14 +237,15 @@ pub fn accepted(kind: &str, source: &str, batch: &[Arrival], accepted: &[Accepte
     }
 }
 
-/// Where the case of an arrival goes on from. Our own alert about what cannot be read, or stored, goes on from nowhere.
+/// Returns the trace that the case of an arrival continues. Our own alert about an unreadable or refused message
+/// continues none.
 fn from<'a>(arrival: &'a Arrival, one: &Accepted) -> Option<&'a TraceContext> {
     let trace = arrival.alert.trace.as_ref();
     trace.filter(|_| one.dead_letter.is_none())
 }
 
-/// The revision and the trace that a line of intake names: those of the case that this arrival opens. One that opens none has
-/// the trace of its message, where that has one: what belongs to the case it is part of is not known here.
+/// Returns revision and trace for a log line of intake: those of the case that the arrival opens. An arrival that
+/// opens no case has the trace of its message, if any, because the trace of its case is not known here.
 pub(crate) fn of_arrival(arrival: &Arrival, one: &Accepted) -> (Option<u32>, Option<String>) {
     match (&one.case_id, &one.admission) {
         (Some(id), Admission::New) => {
@@ -258,7 +259,7 @@ pub(crate) fn of_arrival(arrival: &Arrival, one: &Accepted) -> (Option<u32>, Opt
     }
 }
 
-/// What is done to show a case at a destination.
+/// Returns the span of showing a case at a destination.
 pub(crate) fn of_delivery(destination: &str, due: &Due) -> Span {
     error_span!(
         "delivery",
@@ -269,7 +270,7 @@ pub(crate) fn of_delivery(destination: &str, due: &Due) -> Span {
     )
 }
 
-/// One try to show it there.
+/// Returns the span of one attempt to show a case.
 pub(crate) fn of_sending(kind: &str, destination: &str, due: &Due) -> Span {
     info_span!(
         target: TRACE,
@@ -288,7 +289,7 @@ pub(crate) fn of_sending(kind: &str, destination: &str, due: &Due) -> Span {
     )
 }
 
-/// Notes why it is not shown.
+/// Records why the case is not shown.
 pub(crate) fn not_sent(span: &Span, error: &DeliveryError) {
     let kind = match error {
         DeliveryError::Later { .. } | DeliveryError::Settling { .. } => "later",
@@ -304,12 +305,12 @@ fn trace_of(due: &Due) -> CaseTrace {
     CaseTrace::of(&due.case_id.0, report.revision, report.trace.as_ref())
 }
 
-/// What is done to take messages from a source.
+/// Returns the span of taking messages from a source.
 pub(crate) fn of_source(name: &str) -> Span {
     error_span!("source", source.name = name)
 }
 
-/// What one destination is served with.
+/// Returns the span of serving one destination.
 pub(crate) fn of_destination(name: &str) -> Span {
     error_span!("destination", destination.name = name)
 }
@@ -357,7 +358,7 @@ mod tests {
         assert_eq!(named(Admission::New, None), (Some(1), message.clone()));
         let seen = Admission::Sighting(id.clone(), Seen::Same);
         assert_eq!(named(seen, None), (None, message));
-        // What the store would not have was read, and came with a trace; what is triaged in its place did not.
+        // The refused message was read and had a trace. The case that is triaged in its place has its own.
         let own = CaseTrace::of(&id.0, 1, None).trace_id.to_string();
         assert_eq!(named(Admission::New, Some(1)), (Some(1), Some(own)));
     }

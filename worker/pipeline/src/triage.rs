@@ -1,4 +1,4 @@
-//! Triage: a claimed case is driven from where its journal stands to its conclusion.
+//! Triage: drives a claimed case from the state of its journal to its conclusion.
 
 mod count;
 mod journal;
@@ -26,74 +26,71 @@ use journal::CaseJournal;
 /// Seconds between two renewals of a lease.
 const RENEW_SECS: u64 = 10;
 
-/// How long a case that cannot go on is held before it is given back.
+/// How long a case that cannot continue is held before it is released.
 const HOLD_BACK: std::time::Duration = std::time::Duration::from_secs(3);
-/// The same where it had no turn at its model: there are more cases than that answers, and fewer stand in line meanwhile.
+/// How long a case without a turn at its busy model is held before it is released. There are more cases than the
+/// model can serve, and fewer of them queue meanwhile.
 const OUT_OF_LINE: std::time::Duration = std::time::Duration::from_secs(30);
-/// How long a process that is to stop tries to give a case back: less than the loop waits for it.
+/// How long a stopping process tries to release a case. This is less than the loop waits for it.
 const LAST_TRIES: std::time::Duration = std::time::Duration::from_secs(5);
 const BETWEEN_LAST_TRIES: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// Why a case is triaged again that was concluded while its models were down, as stores note it.
+/// Stored reason for triaging a case again that was concluded while its models were down.
 const MODELS_BACK: &str = "models_back";
 
-/// How many workers may be lost with a case before nobody tries again by itself (F5).
+/// Number of workers that may crash with a case before there are no automatic retries (F5).
 const MOST_CRASHES: u32 = 3;
 
-/// Sees each event once it is journaled: the live progress of a terminal.
+/// Observer of journaled events, for the live progress in a terminal.
 pub trait Watcher: Send + Sync {
-    /// A case goes on; these events were journaled before.
+    /// Notifies the observer that a case continues, with the events journaled before.
     fn goes_on(&self, case_id: &str, events: &[Event]);
 
-    /// These events were journaled.
+    /// Notifies the observer of newly journaled events.
     fn saw(&self, case_id: &str, events: &[Event]);
 }
 
 /// Drives claimed cases.
 #[derive(Clone)]
 pub struct Triage {
-    /// The store.
     pub cases: Arc<dyn Cases>,
-    /// What cases are triaged with.
     pub profiles: Profiles,
-    /// Which profile, and where reports go.
+    /// Selects profiles and destinations.
     pub routes: Arc<Routes>,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// Where measurements go.
     pub meter: Arc<dyn Meter>,
-    /// The day's budget; none where there is no cap.
+    /// The day budget; `None` if there is no cap.
     pub purse: Option<Arc<Purse>>,
-    /// Who watches, if somebody does.
     pub watcher: Option<Arc<dyn Watcher>>,
-    /// What a report says of the program that made it.
+    /// The program that makes the report.
     pub sender: Sender,
-    /// Where it is told that a case is looked into which cannot wait; none where nobody waits for that.
+    /// Outbox for announcing running urgent cases; `None` if they are not announced.
     pub announcer: Option<Arc<dyn Outbox>>,
-    /// Whether cases get here only because the models are down: what is concluded without them is triaged again later.
+    /// Whether cases are triaged here only because the models are down. They are triaged again later.
     pub without_models: bool,
-    /// Whether they get here though the models are up: those left them without an answer again and again.
+    /// Whether cases are triaged here although the models are up, because these left them unanswered repeatedly.
     pub models_are_up: bool,
-    /// How often benign cases are evaluated again; none: never.
+    /// Interval of re-evaluations of benign cases; `None` if there are none.
     pub recheck_every: Option<TimeDelta>,
 }
 
-/// Why a case could not go on.
+/// Reason why a case could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum TriageError {
-    /// The store.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The machine.
+    /// The engine failed.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// Somebody had the case removed meanwhile.
+    /// The case was removed meanwhile.
     #[error("the case was removed while it was triaged")]
     Removed,
 }
 
 impl TriageError {
-    /// Whether another try would end just so: it lies in the case or in us, and not in the moment.
+    /// Returns whether another attempt would fail in the same way, because the cause is the case or a bug and not
+    /// temporary.
     fn is_of_the_case(&self) -> bool {
         match self {
             Self::Drive(DriveError::Stuck(_)) => true,
@@ -109,11 +106,11 @@ impl TriageError {
 }
 
 impl Triage {
-    /// Drives a case to its end, or until `release` is cancelled; its lease is renewed meanwhile.
+    /// Drives a case to its end, or until `release` is cancelled, and renews its lease meanwhile.
     ///
     /// # Errors
     ///
-    /// When the lease is lost or the store is away; the case then goes on elsewhere or later.
+    /// When the lease is lost or the store is away. The case then continues elsewhere or later.
     pub async fn run(
         &self,
         claimed: Claimed,
@@ -133,8 +130,8 @@ impl Triage {
         }
     }
 
-    /// The same, with a lease that somebody else renews, who cancels `lost` when it is gone: what runs is dropped then, and
-    /// nothing more is asked or called.
+    /// Drives a case whose lease the caller renews. The caller cancels `lost` when the lease is gone: running work is
+    /// dropped then, and no further question or call starts.
     ///
     /// # Errors
     ///
@@ -147,13 +144,14 @@ impl Triage {
     ) -> Result<End, TriageError> {
         let span = spans::of_case(&claimed.lease, &claimed.alert);
         let now = self.clock.now();
-        // Made within that of the log: what is said in it belongs to the case, too.
+        // The span is created within the log span, so that its lines belong to the case, too.
         let work = span.in_scope(|| spans::of_work(&claimed.lease, &claimed.alert, now));
         let driving = self.drive_to_end(claimed, release, lost, now);
         driving.instrument(work).instrument(span).await
     }
 
-    /// Until its lease is lost. What is being written then is waited for: a lease ends also with the conclusion.
+    /// Drives the case until its lease is lost. A write in progress is awaited first, because the lease also ends
+    /// with the conclusion.
     async fn drive_while_held(
         &self,
         claimed: Claimed,
@@ -190,7 +188,7 @@ impl Triage {
                     End::Cancelled(state) => lost::cancelled(state),
                     _ => tracing::info!("case released"),
                 }
-                // Held a little, so that what cannot go on now is not claimed again and again.
+                // The case is held briefly, so that it is not claimed again and again.
                 let pause = match end {
                     End::Released(state) if state.had_no_turn => OUT_OF_LINE,
                     _ => HOLD_BACK,
@@ -207,10 +205,10 @@ impl Triage {
                     return Err(TriageError::Removed);
                 }
                 self.meter.count(&Measure::LeaseLost);
-                // This process lives: that the lease ended is no crash of the case.
+                // This process is alive, so the end of the lease is not a crash of the case.
                 self.give_back(&lease, release).await;
             }
-            // Its lease ends and counts as a crash, and the third one ends in a report.
+            // The lease ends and counts as a crash. The third crash ends in a report.
             Err(error) if error.is_of_the_case() => {}
             Err(_) => {
                 hold_back(HOLD_BACK, release).await;
@@ -220,8 +218,8 @@ impl Triage {
         result
     }
 
-    /// Gives a case back, again and again while the store is away: a lease that just ends counts as a crash of the case.
-    /// A process that is to stop goes on with that for a few seconds.
+    /// Releases a case, and retries while the store is away, because a lease that merely ends counts as a crash of
+    /// the case. A stopping process retries for a few seconds.
     async fn give_back(&self, lease: &Lease, release: &CancellationToken) {
         let mut end = None;
         while let Err(error) = self.cases.release(lease).await {
@@ -238,7 +236,7 @@ impl Triage {
         }
     }
 
-    /// A renewal that fails is tried again at the next tick.
+    /// Renews the lease. A failed renewal is tried again at the next tick.
     async fn renew(&self, lease: &Lease, lost: &CancellationToken) {
         match self.cases.renew(std::slice::from_ref(lease)).await {
             Ok(gone) if gone.is_empty() => {}
@@ -305,12 +303,13 @@ impl Triage {
             meter: Arc::clone(&self.meter),
         };
         let state = fold(&events);
-        // Cases wait for models: what this one was read from is not held meanwhile.
+        // The case waits for models, so its memory is released meanwhile.
         drop((before, events, alert));
         Ok(drive(&ports, state, release).await?)
     }
 
-    /// Tells where its report will go that a high or critical case is looked into. Nothing waits for that.
+    /// Announces at the destinations of the report that a high or critical case is being triaged. The triage does not
+    /// wait for this.
     async fn announce(&self, lease: &Lease, alert: &Alert) {
         let Some(outbox) = self
             .announcer
@@ -325,8 +324,8 @@ impl Triage {
         }
     }
 
-    /// Ends a case that workers were lost with, as failed and with a report: the next one is not to be lost with it too.
-    /// It can be run again.
+    /// Fails a case with a report after workers crashed with it, so that the next worker does not crash too. The case
+    /// can be run again.
     async fn give_up(
         &self,
         journal: &CaseJournal,
@@ -346,15 +345,16 @@ impl Triage {
         Ok(End::Concluded(Box::new(state)))
     }
 
-    /// What a case's questions to a model come to; none where there is no cap, or rules think, which cost nothing.
+    /// Returns the record of costs of a case, or `None` if there is no cap or rules work on the case, which cost
+    /// nothing.
     fn bill(&self, profile: &Profile, severity: Severity) -> Option<Arc<Bill>> {
         let purse = self.purse.as_ref();
         let purse = purse.filter(|_| profile.analyst_kind == AnalystKind::Model)?;
         Some(Arc::new(Bill::new(Arc::clone(purse), is_urgent(severity))))
     }
 
-    /// Whether a case is triaged again once the models answer. One that had that already, and that they left without an
-    /// answer again though they are up, would go round for ever: perhaps it is the case that they fail on.
+    /// Returns whether a case is triaged again once the models answer. A case that was triaged again before and left
+    /// unanswered by models that are up is excluded, because it may be the cause and would loop for ever.
     pub(crate) fn wants_model(&self, again: Option<&Again>, is_degraded: bool) -> bool {
         let why = again.and_then(|again| again.why.as_deref());
         let had_its_turn = self.models_are_up && why == Some(MODELS_BACK);
@@ -368,7 +368,7 @@ impl Triage {
     }
 }
 
-/// The analyst of a case; a model is behind the day's budget.
+/// Returns the analyst of a case. A model is limited by the day budget.
 fn behind(bill: Option<Arc<Bill>>, profile: &Profile) -> Arc<dyn Analyst> {
     let analyst = Arc::clone(&profile.analyst);
     match bill {
@@ -377,12 +377,12 @@ fn behind(bill: Option<Arc<Bill>>, profile: &Profile) -> Arc<dyn Analyst> {
     }
 }
 
-/// Waits before a case is given back, but not when the process is to stop.
+/// Waits before a case is released, unless the process is stopping.
 async fn hold_back(pause: std::time::Duration, release: &CancellationToken) {
     drop(tokio::time::timeout(pause, release.cancelled()).await);
 }
 
-/// One line per outcome.
+/// Logs one line for the outcome.
 fn told(state: &State) {
     let (Some(conclusion), Some(opened)) = (&state.conclusion, &state.opened) else {
         return;

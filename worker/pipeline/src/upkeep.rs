@@ -1,27 +1,27 @@
-//! What is removed from a store: what grew old, and what somebody has to have removed.
+//! Removal of data from a store: expired data, and data that a person wants removed.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use crate::StoreError;
 
-/// What a store keeps for a time, each kind for its own.
+/// Kinds of data with a retention time each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kept {
-    /// Messages as they came; not those of dead letters. They go with the last of their alerts too.
+    /// Raw messages, except those of dead letters. They also go with the last of their alerts.
     Raw,
     /// Journals of triages that are over.
     Journals,
-    /// Cases that are over, with all that belongs to them; of cases that go on what came and was concluded, but the last.
+    /// Cases that are over with all their data. Of unfinished cases, old arrivals and conclusions except the last.
     Cases,
     /// Dead letters, with their bytes.
     DeadLetters,
-    /// Alerts that have no case: muted or set aside.
+    /// Alerts without a case: muted or set aside.
     Hidden,
 }
 
 impl Kept {
-    /// All of them, in the order in which they are best removed.
+    /// All kinds in the best order of removal.
     pub const ALL: [Self; 5] = [
         Self::Raw,
         Self::Journals,
@@ -30,7 +30,7 @@ impl Kept {
         Self::Hidden,
     ];
 
-    /// The word used in logs.
+    /// Returns the word used in logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -43,39 +43,28 @@ impl Kept {
     }
 }
 
-/// What somebody wants to have removed. Both conditions hold together.
+/// Conditions of a requested removal. Both must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Purge {
-    /// What came before this. Without an account a case goes only if it is over and nothing came for it since.
+    /// Removes what arrived before this time. Without an account, a case goes only if it is over and has no later
+    /// arrival.
     pub before: Option<DateTime<Utc>>,
-    /// What is about this account or project, whatever its state: personal data.
+    /// Removes what is about this account or project, whatever its state: personal data.
     pub account: Option<String>,
 }
 
 /// Keeps a store small and up to date.
 #[async_trait]
 pub trait Upkeep: Send + Sync {
-    /// The time by which things grow old: this one, or that of the database's own clock where it is earlier. A worker whose
-    /// clock is far ahead removes nothing of what is young.
-    ///
-    /// # Errors
-    ///
-    /// When the store is away.
+    /// Returns the earlier of this time and the database's own clock, by which data expires. A worker whose clock is
+    /// far ahead therefore removes no recent data.
     async fn earlier_of(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError>;
 
-    /// Names of the migrations that are applied, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns the names of the applied migrations, oldest first.
     async fn migrations(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Removes at most this many of what came, or ended, before; how many it removed; 0: no more are
-    /// left. In small batches, so that nobody waits for it.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Removes at most this many entries that arrived or ended before this time, in small batches so that no other
+    /// query waits. Returns how many were removed; 0 means that none is left.
     async fn expire(
         &self,
         kind: Kept,
@@ -83,28 +72,16 @@ pub trait Upkeep: Send + Sync {
         most: usize,
     ) -> Result<u64, StoreError>;
 
-    /// Removes at most this many alerts or cases with everything that is known of them: cases with journals, reports and
-    /// deliveries, the ledger, and the messages that they came in. How many arrivals it removed; 0: none are left. Nothing
-    /// is removed where nothing is said.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Removes at most this many alerts or cases with all their data: journals, reports, deliveries, the ledger and
+    /// their messages. Returns how many arrivals were removed; 0 means that none is left. Without any condition
+    /// nothing is removed.
     async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError>;
 
-    /// After [`Upkeep::purge`]: how many cases began before its day and are kept, because they are not over or something
-    /// came for them since.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns how many cases that began before the time of the purge are kept after [`Upkeep::purge`], because they
+    /// are not over or have later arrivals.
     async fn kept(&self, what: &Purge) -> Result<u64, StoreError>;
 
-    /// Removes a batch of the blobs that no message refers to: those of messages that are gone, and those whose message
-    /// never came to be accepted, an hour after they were written. How many it removed; 0: none are left.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read or written, or the place of blobs refuses.
+    /// Removes a batch of blobs that no message refers to: those of removed messages, and those whose message was
+    /// never accepted, an hour after they were written. Returns how many were removed; 0 means that none is left.
     async fn sweep(&self) -> Result<u64, StoreError>;
 }

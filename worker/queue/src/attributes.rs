@@ -1,9 +1,9 @@
-//! What protocols call the attributes of a CloudEvent in binary mode, under one name.
+//! Maps the protocols' names for the attributes of a CloudEvent in binary mode to one name.
 //!
-//! AMQP prefixes them with `cloudEvents:` or, where a colon may not stand, `cloudEvents_` (CloudEvents AMQP binding 1.0.2,
-//! §3.1); SQS has no binding, so producers there use one of these or the HTTP binding's `ce-`.
+//! AMQP prefixes them with `cloudEvents:` or, where a colon is not allowed, `cloudEvents_` (CloudEvents AMQP binding
+//! 1.0.2, §3.1). SQS has no binding, so producers there use one of these or the HTTP binding's `ce-`.
 
-/// The name that alerts are read with: `ce-type` for `cloudEvents:type`; others as they are.
+/// Returns the name with which alerts are read: `ce-type` for `cloudEvents:type`. Other names stay as they are.
 pub(crate) fn name(sent: &str) -> String {
     for prefix in ["cloudEvents:", "cloudEvents_", "ce-", "ce_"] {
         let head = sent.get(..prefix.len());

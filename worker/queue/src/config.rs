@@ -1,8 +1,8 @@
 //! The `[[source]]` tables of a configuration.
 //!
-//! `kind` picks the source; its other keys stand in the source's own file. Unknown keys and kinds are refused by name.
-//! What is wrong by itself is told by [`SourceConfig::check`]; whether a queue is there shows when it is connected.
-//! `kind = "http"`, the intake, is none of ours.
+//! `kind` selects the source; its other keys are in the source's own file. Unknown keys and kinds are refused by
+//! name. [`SourceConfig::check`] finds errors within the configuration. A missing queue is found only on connecting.
+//! This crate does not implement `kind = "http"`, the intake.
 
 use std::path::Path;
 
@@ -11,32 +11,32 @@ use serde::Deserialize;
 
 use crate::{pubsub, rabbitmq, spool, sqs};
 
-/// One source as configured.
+/// Configuration of one source.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SourceConfig {
     /// A queue of RabbitMQ.
     Rabbitmq(rabbitmq::Config),
-    /// A queue of Amazon SQS, or of what answers like it.
+    /// A queue of Amazon SQS or a compatible service.
     Sqs(sqs::Config),
-    /// A subscription of Google Cloud Pub/Sub that is pulled from.
+    /// A pull subscription of Google Cloud Pub/Sub.
     Pubsub(pubsub::Config),
-    /// A directory that files are put into.
+    /// A directory that receives files.
     Spool(spool::Config),
 }
 
-/// A source that cannot be what its configuration says.
+/// Error in the configuration of a source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("[[source]] {name}: {what}")]
 pub struct ConfigError {
-    /// The source's name.
+    /// Name of the source.
     pub name: String,
-    /// What is wrong, and how to mend it.
+    /// Error and its remedy.
     pub what: String,
 }
 
 impl SourceConfig {
-    /// The source's name, unique in a configuration.
+    /// Returns the name of the source, which is unique in a configuration.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -47,7 +47,7 @@ impl SourceConfig {
         }
     }
 
-    /// The feeds that it may carry, for `ReadOptions::feeds`; `None` for all.
+    /// Returns the feeds that the source may carry, for `ReadOptions::feeds`; `None` for all.
     #[must_use]
     pub fn feeds(&self) -> Option<Vec<String>> {
         let feeds = match self {
@@ -59,7 +59,7 @@ impl SourceConfig {
         (!feeds.is_empty()).then(|| feeds.clone())
     }
 
-    /// The same source, its relative paths taken from `base` (the folder of the configuration file).
+    /// Returns the source with relative paths resolved against `base` (the folder of the configuration file).
     #[must_use]
     pub fn resolved(mut self, base: &Path) -> Self {
         match &mut self {
@@ -74,11 +74,11 @@ impl SourceConfig {
         self
     }
 
-    /// Whether it makes sense by itself. Nothing is opened or called.
+    /// Checks that the configuration is consistent. Nothing is opened or called.
     ///
     /// # Errors
     ///
-    /// The first thing that does not.
+    /// The first inconsistency.
     pub fn check(&self) -> Result<(), ConfigError> {
         let checked = check_name(self.name()).and_then(|()| match self {
             Self::Rabbitmq(config) => config.check(),
@@ -97,7 +97,7 @@ impl SourceConfig {
     }
 }
 
-/// A name is a label of metrics.
+/// Checks the name, which is a label of metrics.
 fn check_name(name: &str) -> Result<(), String> {
     let fits = |one: char| one.is_ascii_alphanumeric() || one == '-' || one == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {

@@ -1,9 +1,9 @@
-//! One suite for all sources, against the real things: RabbitMQ, moto as SQS and S3, a directory; Pub/Sub as a
+//! One suite for all sources, run against real services: RabbitMQ, moto as SQS and S3, a directory. Pub/Sub is a
 //! strict fake.
 //!
-//! `tests/services` starts them and says where they are. Where one is missing its tests say so on standard error and end;
-//! `tests/run` leaves them out and counts them as skipped. Each test has a queue of its own. Nothing here waits for a
-//! time: a test waits for messages, within bounds that only a broken source reaches.
+//! `tests/services` starts the services and names their addresses. If one is missing, its tests say so on standard
+//! error and end; `tests/run` leaves them out and counts them as skipped. Each test has its own queue. No test
+//! sleeps: it waits for messages, within bounds that only a broken source reaches.
 
 mod broker;
 mod fake_pubsub;
@@ -23,7 +23,7 @@ use tokio::time::timeout;
 /// Far more than anything here takes.
 const BOUND: Duration = Duration::from_secs(90);
 
-/// What `tests/services` says of a thing, e.g. `RABBITMQ`.
+/// Returns the value that `tests/services` reports for a service, such as `RABBITMQ`.
 #[expect(
     clippy::disallowed_methods,
     reason = "tests are told here what to run against"
@@ -37,7 +37,7 @@ fn offered(name: &str) -> Option<String> {
     found
 }
 
-/// Receives until this many have come. A source may be away meanwhile.
+/// Receives until this many messages arrived. The source may be unavailable meanwhile.
 async fn receive(source: &dyn Source, wanted: usize) -> Vec<Message> {
     let mut found: Vec<Message> = Vec::new();
     let receiving = async {
@@ -57,7 +57,7 @@ async fn receive(source: &dyn Source, wanted: usize) -> Vec<Message> {
     found
 }
 
-/// Receives until the source fails, and returns why it is not ready. What comes before that is given back.
+/// Receives until the source fails, and returns why it is not ready. Messages received before are nacked.
 async fn until_down(source: &dyn Source) -> String {
     let looking = async {
         while let Ok(messages) = source.receive(1).await {

@@ -1,4 +1,4 @@
-//! From a configuration to a source.
+//! Creates a source from its configuration.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use secrecy::SecretString;
 
 use crate::{ConfigError, SourceConfig, pubsub, rabbitmq, spool, sqs};
 
-/// What `env:NAME` and `file:PATH` stand for; anything else stands for itself. Asked at each connect, so that a changed
-/// file counts without a restart. The error says what is missing, and holds no secret.
+/// Resolves `env:NAME` and `file:PATH`; any other text stands for itself. Called at each connect, so that a changed
+/// file takes effect without a restart. The error names what is missing and contains no secret.
 pub type Secrets = Arc<dyn Fn(&str) -> Result<SecretString, String> + Send + Sync>;
 
-/// A source, ready to be asked. It connects when it is asked for messages: one whose broker is away is made all the same,
-/// says so in `ready`, and is there when the broker is.
+/// Creates a source, which connects at the first request for messages. If its broker is unavailable, the source is
+/// created anyway, reports that in `ready`, and works once the broker is back.
 ///
 /// # Errors
 ///
-/// When the configuration does not make sense, or a folder or the certificates of an authority cannot be used.
+/// When the configuration is inconsistent, or a folder or the certificates of an authority cannot be used.
 pub async fn connect(
     config: &SourceConfig,
     secrets: Secrets,

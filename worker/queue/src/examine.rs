@@ -1,12 +1,12 @@
-//! A look at a queue before anything is taken from it: whether it is there, and whether what lies in it can be lost. No
-//! message is taken, and nothing is made.
+//! Doctor checks of a queue before it is used: whether it exists, and whether its messages can be lost. No message is
+//! taken and nothing is created.
 
 use nightshift_engine::{Checkup, Clock};
 use nightshift_pipeline::in_thread;
 
 use crate::{Secrets, SourceConfig, pubsub, rabbitmq, spool, sqs};
 
-/// Looks at the queue of this source.
+/// Checks the queue of this source.
 pub async fn examine(config: &SourceConfig, secrets: Secrets, clock: &dyn Clock) -> Checkup {
     if let Err(error) = config.check() {
         let mut checkup = Checkup::default();
@@ -24,7 +24,8 @@ pub async fn examine(config: &SourceConfig, secrets: Secrets, clock: &dyn Clock)
     }
 }
 
-/// Looks whether canaries can be put into the queue of this source, as far as that shows without putting one there.
+/// Checks whether canaries can be published to the queue of this source, as far as that is visible without
+/// publishing.
 pub async fn examine_publishing(config: &SourceConfig, secrets: Secrets) -> Checkup {
     match config {
         SourceConfig::Rabbitmq(own) => rabbitmq::examine_publishing(own.clone(), secrets).await,
@@ -33,18 +34,18 @@ pub async fn examine_publishing(config: &SourceConfig, secrets: Secrets) -> Chec
             checkup.saw("whether canaries may be sent shows when one is: sqs:SendMessage");
             checkup
         }
-        // What holds for whoever takes from a directory holds for whoever puts into it.
+        // Publishing to a directory needs the same rights as taking from it.
         SourceConfig::Spool(_) | SourceConfig::Pubsub(_) => Checkup::default(),
     }
 }
 
-/// Shortest time that messages should be kept, in seconds: a weekend.
+/// Shortest advisable retention in seconds: a weekend.
 const SHORTEST_SECS: u64 = 2 * 24 * 3600;
 
-/// Shorter than this, and each restart or upgrade of ours may lose alerts.
+/// Shortest tolerable retention. Below this, each restart or upgrade may lose alerts.
 const SHORTEST_AT_ALL_SECS: u64 = 3_600;
 
-/// Notes a source that cannot be what its configuration says.
+/// Reports a source with an invalid configuration.
 pub(crate) fn unusable(what: String, checkup: &mut Checkup) {
     checkup.error(
         "source.configuration",
@@ -54,14 +55,14 @@ pub(crate) fn unusable(what: String, checkup: &mut Checkup) {
     );
 }
 
-/// What becomes of messages that a queue no longer keeps.
+/// What happens to messages that a queue no longer keeps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fate {
     Gone,
     DeadLettered,
 }
 
-/// Notes a queue that keeps messages for too short a time.
+/// Reports a queue with a retention that is too short.
 pub(crate) fn retention(secs: u64, fate: Fate, mend: &str, checkup: &mut Checkup) {
     let (do_what, are_where) = match fate {
         Fate::Gone => ("are dropped", "are gone before anybody sees them"),
@@ -85,7 +86,7 @@ pub(crate) fn retention(secs: u64, fate: Fate, mend: &str, checkup: &mut Checkup
     }
 }
 
-/// As people say it.
+/// Formats a duration for people.
 pub(crate) fn length(secs: u64) -> String {
     match secs {
         0..120 => format!("{secs} seconds"),

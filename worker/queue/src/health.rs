@@ -1,15 +1,14 @@
-//! Whether a source can be read, for readiness and for the log: a change is logged once, not every try.
+//! Health of a source, for readiness and the log. A change is logged once, not at every attempt.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The state of one source.
 pub(crate) struct Health {
     source: String,
     why_not: Mutex<Option<String>>,
 }
 
 impl Health {
-    /// Nothing is known before the first try.
+    /// Creates the state before the first attempt.
     pub(crate) fn new(source: &str) -> Self {
         Self {
             source: source.to_owned(),
@@ -17,7 +16,7 @@ impl Health {
         }
     }
 
-    /// It works.
+    /// Notes that the source works.
     pub(crate) fn up(&self) {
         let was = self.replace(None);
         if was.is_some() {
@@ -25,7 +24,7 @@ impl Health {
         }
     }
 
-    /// It does not.
+    /// Notes that the source fails.
     pub(crate) fn down(&self, why: &str) {
         let was = self.replace(Some(why.to_owned()));
         if was.as_deref() != Some(why) {
@@ -37,15 +36,17 @@ impl Health {
         }
     }
 
-    /// We have closed it: nothing is wrong, and nothing is tried again.
+    /// Notes that the source was closed. This is not a failure, and there is no further attempt.
     pub(crate) fn closed(&self) {
         self.replace(Some("closed".to_owned()));
         tracing::debug!(source.name = self.source, "the source is closed");
     }
 
+    /// Returns whether the source can be read.
+    ///
     /// # Errors
     ///
-    /// Why it cannot be read.
+    /// The reason why not.
     pub(crate) fn ready(&self) -> Result<(), String> {
         let why_not = self.why_not.lock().unwrap_or_else(PoisonError::into_inner);
         why_not.clone().map_or(Ok(()), Err)

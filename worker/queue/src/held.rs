@@ -1,7 +1,7 @@
-//! The messages that are ours for a time: which handle settles each, and since when.
+//! Messages that are held for a time: the handle that settles each, and the time since when it is held.
 //!
-//! A message that came twice has two handles, of which the later one counts. What is never settled is forgotten once its
-//! queue has long given it to somebody else.
+//! A message that was delivered twice has two handles, of which the later one counts. A message that is never settled
+//! is forgotten long after its queue has redelivered it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,23 +12,23 @@ use nightshift_pipeline::{Fate, Settled, Unsettled};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};
 
-/// How long messages are given back at the end.
+/// Time for nacking messages at the end.
 const LAST_WORDS: Duration = Duration::from_secs(4);
 
-/// How one message is settled.
+/// Data for settling one message.
 #[derive(Debug, Clone)]
 pub(crate) struct Holding {
-    /// The receipt handle of SQS, the ack id of Pub/Sub.
+    /// The receipt handle of SQS or the ack id of Pub/Sub.
     pub(crate) handle: String,
-    /// The group, in a FIFO queue; the ordering key of Pub/Sub.
+    /// The message group of a FIFO queue or the ordering key of Pub/Sub.
     pub(crate) group: Option<String>,
-    /// When it came, or was extended.
+    /// Time when the message was received or last extended.
     pub(crate) since: Instant,
-    /// The memory that its payload takes, where it has one beside itself.
+    /// Memory reservation of a separate payload.
     pub(crate) _room: Option<Arc<OwnedSemaphorePermit>>,
 }
 
-/// All of them, by the message's id.
+/// Held messages by id.
 #[derive(Debug, Default)]
 pub(crate) struct Held(HashMap<String, Holding>);
 
@@ -59,7 +59,7 @@ impl Held {
         self.0.len()
     }
 
-    /// Ids with their handles; those that are not held are settled already.
+    /// Returns ids with their handles. Ids that are not held were settled already.
     pub(crate) fn handles<'a>(
         &self,
         ids: impl IntoIterator<Item = &'a String>,
@@ -69,8 +69,8 @@ impl Held {
             .collect()
     }
 
-    /// Which are deleted, and which given back. In a group, one that is given back keeps back all after it: they come
-    /// again behind it.
+    /// Divides messages into those to delete and those to nack. A nacked message of a group also nacks all that
+    /// follow it, so that they are redelivered in order.
     pub(crate) fn parted(&self, settled: &[Settled]) -> (Vec<String>, Vec<String>) {
         let mut blocked: Vec<&str> = Vec::new();
         let (mut done, mut back) = (Vec::new(), Vec::new());
@@ -91,22 +91,22 @@ impl Held {
     }
 }
 
-/// What is done to messages.
+/// Action on messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Action {
-    /// They are settled: deleted, acknowledged.
+    /// Deletes or acknowledges the messages.
     Done,
-    /// They are ours for another so many seconds; none: they are given back.
+    /// Holds the messages for this many more seconds; 0 nacks them.
     Hold(u32),
 }
 
-/// A queue whose messages are ours for a time.
+/// A queue whose messages are held for a time.
 #[async_trait]
 pub(crate) trait Holder: Sync {
-    /// Behind a lock that nobody holds across a call.
+    /// Returns the held messages. The lock is never held across a call.
     fn messages(&self) -> &Mutex<Held>;
 
-    /// Does it to all of these, given with their handles, and returns those for which it failed.
+    /// Performs the action on these messages, given with their handles, and returns those for which it failed.
     async fn all(&self, action: Action, messages: Vec<(String, String)>) -> Vec<Unsettled>;
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -142,7 +142,8 @@ pub(crate) trait Holder: Sync {
         failed
     }
 
-    /// Gives all of them back, at the end. They come again by themselves a little later: nothing to hold up an end for.
+    /// Nacks all messages at the end. They would be redelivered a little later anyway, so this does not delay the
+    /// end.
     async fn give_back(&self, source: &str) {
         let handles = {
             let held = self.held();

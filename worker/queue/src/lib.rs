@@ -1,8 +1,8 @@
-//! Where messages are taken from: RabbitMQ, SQS, Pub/Sub, a spool directory.
+//! Sources of messages: RabbitMQ, SQS, Pub/Sub, a spool directory.
 //!
-//! Each is a [`nightshift_pipeline::Source`]: it knows bytes, not alerts, and keeps what it handed over until that is
-//! settled. A source that cannot reach its queue waits and tries again by itself, says so in `ready`, and loses nothing:
-//! what was not settled comes again. `docs/sources.md` is for those who run it.
+//! Each is a [`nightshift_pipeline::Source`]: it handles bytes, not alerts, and keeps delivered messages until they
+//! are settled. A source that cannot reach its queue retries by itself and reports that in `ready`. It loses nothing,
+//! because unsettled messages are redelivered. `docs/sources.md` is for operators.
 
 mod attributes;
 mod config;
@@ -29,8 +29,8 @@ pub use rabbitmq::Config as RabbitmqConfig;
 pub use spool::Config as SpoolConfig;
 pub use sqs::{Config as SqsConfig, payload as sqs_payload};
 
-/// Most bytes of one message that are handed over, one more than is ever kept: whoever reads it sees that it is too
-/// large. Only its head is read where it lies in a file or a bucket.
+/// Most bytes of one message that are delivered: one more than is ever kept, so that the reader sees that the message
+/// is too large. Of a payload in a file or a bucket only this much is read.
 const MOST_BYTES: usize = 16 * 1024 * 1024 + 1;
 
 /// How long one call of `receive` waits for a first message.

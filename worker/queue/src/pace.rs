@@ -1,8 +1,8 @@
-//! How long a source waits before it tries again.
+//! Backoff of a source.
 //!
-//! Between 0.2 and 30 seconds, with jitter, so that a fleet does not fall upon a broker that comes back. Where nobody
-//! answers, tries are cheap and the wait is at most 5 seconds: a broker that is back is used within ten. Long waits are
-//! for a broker that answers and refuses.
+//! The delay is between 0.2 and 30 seconds, with jitter, so that a fleet does not overload a returning broker. If the
+//! broker does not answer, attempts are cheap and the delay is at most 5 seconds: a broker that is back is used
+//! within ten seconds. Longer delays are for a broker that answers with a refusal.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use tokio::time::{Instant, sleep_until};
 
 const SHORTEST: Duration = Duration::from_millis(200);
-/// Jitter at most doubles these.
+/// Longest delay before jitter, which at most doubles it.
 const AWAY: Duration = Duration::from_millis(2_500);
 const REFUSED: Duration = Duration::from_secs(15);
 
-/// Why the last try failed.
+/// Kind of the last failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Nobody answers, or the queue is not there yet.
+    /// The server does not answer, or the queue does not exist yet.
     Away,
-    /// Somebody answers: we may not, or ask for what cannot be.
+    /// The server refuses the request as not permitted or invalid.
     Refused,
 }
 
-/// When the next try is due.
+/// Time of the next attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     due: Option<Instant>,
@@ -31,19 +31,19 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Waits until the next try is due. May be dropped and called again.
+    /// Waits until the next attempt is due. May be dropped and called again.
     pub(crate) async fn wait(&self) {
         if let Some(due) = self.due {
             sleep_until(due).await;
         }
     }
 
-    /// All is well: the next failure is a first one.
+    /// Resets the backoff after a success.
     pub(crate) fn succeeded(&mut self) {
         *self = Self::default();
     }
 
-    /// A try failed.
+    /// Increases the backoff after a failure.
     pub(crate) fn failed(&mut self, failure: Failure) {
         if self.waits.as_ref().is_none_or(|(last, _)| *last != failure) {
             self.waits = Some((failure, waits(failure)));

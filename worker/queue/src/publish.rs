@@ -1,4 +1,4 @@
-//! From a configuration to a place where messages can be put, so that they come by the source: for canaries.
+//! Creates a publisher that puts canaries into the queue of a source.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use nightshift_pipeline::{Publish, PublishError};
 
 use crate::{ConfigError, Secrets, SourceConfig, rabbitmq, spool, sqs};
 
-/// Where messages of this source can be put. Nothing is opened or called before the first one.
+/// Creates a publisher for the queue of this source. Nothing is opened or called before the first message.
 ///
 /// # Errors
 ///
-/// When the configuration does not make sense, or nothing can be put into such a source.
+/// When the configuration is inconsistent, or the source does not support publishing.
 pub async fn publisher(
     config: &SourceConfig,
     secrets: Secrets,
@@ -29,11 +29,11 @@ pub async fn publisher(
 }
 
 impl SourceConfig {
-    /// Whether we can put messages where this source takes them.
+    /// Checks whether messages can be published to this source.
     ///
     /// # Errors
     ///
-    /// Why we cannot.
+    /// The reason why not.
     pub fn takes_messages(&self) -> Result<(), String> {
         match self {
             Self::Rabbitmq(_) | Self::Sqs(_) | Self::Spool(_) => Ok(()),
@@ -45,7 +45,7 @@ impl SourceConfig {
     }
 }
 
-/// The error of a source.
+/// Returns the error of a source.
 pub(crate) fn failed(source: &str, what: impl Into<String>) -> PublishError {
     PublishError {
         source_name: source.to_owned(),

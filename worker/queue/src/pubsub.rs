@@ -1,8 +1,8 @@
-//! A subscription of Google Cloud Pub/Sub that is pulled from, for sites that nobody can push to.
+//! A pull subscription of Google Cloud Pub/Sub, for sites without a public endpoint.
 //!
-//! One pull runs at a time, as a task that the source owns: whoever waits for it may give up waiting, and the next one
-//! gets what it brought. Messages are ours for `ack_deadline_secs`, whatever the subscription says: that is asked for as
-//! soon as they come. They are named by their message id.
+//! One pull runs at a time, as a task of the source. A caller may stop waiting, and the next caller gets the messages
+//! of that pull. Messages are held for `ack_deadline_secs`, whatever the subscription says: the deadline is set as
+//! soon as they arrive. Messages are identified by their message id.
 
 mod call;
 mod config;
@@ -32,53 +32,52 @@ use crate::{LONG_POLL, Secrets, attributes};
 
 /// Most messages of one pull.
 const MOST_MESSAGES: usize = 500;
-/// Most messages that are settled by one call.
+/// Most messages that one call settles.
 const MOST_IDS: usize = 500;
-/// Tries of a call that settles.
+/// Attempts of a call that settles.
 const TRIES: usize = 5;
 
-/// A subscription.
 pub(crate) struct Pubsub {
     config: Config,
     puller: Arc<Puller>,
     health: Health,
-    /// Held by whoever receives; settling does not need it.
+    /// Held by the receiver; settling does not need it.
     receiving: tokio::sync::Mutex<Receiving>,
 }
 
-/// What a pull needs.
+/// State shared with a pull.
 struct Puller {
     subscription: Subscription,
     ack_deadline_secs: u32,
     held: Mutex<Held>,
 }
 
-/// What a pull brought.
+/// Result of a pull.
 #[derive(Default)]
 struct Pulled {
     messages: Vec<Message>,
-    /// Why these are ours for no longer than the subscription says, if so.
+    /// Reason why the messages are held only for the subscription's own deadline.
     brief: Option<String>,
 }
 
 struct Receiving {
-    /// At most one.
+    /// At most one pull.
     pulls: JoinSet<Result<Pulled, Failed>>,
-    /// Came, and is not handed over.
+    /// Messages that arrived and were not delivered.
     waiting: VecDeque<Message>,
     pace: Pace,
-    /// Whether the last pull worked. One after a failure, and the first, do not wait for messages: they tell at once
-    /// whether the subscription can be read.
+    /// Whether the last pull succeeded. The first pull, and one after a failure, do not wait for messages, so that
+    /// they show at once whether the subscription can be read.
     works: bool,
     closed: bool,
 }
 
 impl Pubsub {
-    /// A source that has not called anybody yet.
+    /// Creates a source that has not made any call.
     ///
     /// # Errors
     ///
-    /// When the key cannot be read, or there is no TLS to call with.
+    /// When the key cannot be read, or TLS cannot be set up.
     pub(crate) fn new(config: Config, secrets: Secrets) -> Result<Self, String> {
         let giver = match config.credentials.as_str() {
             "none" => Giver::Nobody,
@@ -91,7 +90,7 @@ impl Pubsub {
         Self::with(config, giver)
     }
 
-    /// With the account of a machine whose metadata server is elsewhere.
+    /// Creates a source with the account of a machine whose metadata server is elsewhere.
     #[cfg(test)]
     pub(crate) fn of_machine(config: Config, metadata: &str) -> Result<Self, String> {
         let url = Url::parse(metadata).map_err(|error| error.to_string())?;
@@ -124,8 +123,8 @@ impl Pubsub {
         Duration::from_secs(u64::from(self.config.ack_deadline_secs))
     }
 
-    /// Takes what waits, as long as it is ours for long enough to be committed. The rest is forgotten: Pub/Sub gives it to
-    /// somebody a little later.
+    /// Returns waiting messages that are held long enough to be committed. The others are dropped, and Pub/Sub
+    /// redelivers them a little later.
     fn hand_over(&self, receiving: &mut Receiving, most: usize) -> Vec<Message> {
         let oldest = self.deadline() * 2 / 5;
         let mut held = self.puller.held();
@@ -221,8 +220,8 @@ impl Puller {
         Ok(Pulled { messages, brief })
     }
 
-    /// Makes messages that have come ours for as long as we say. One try, and a short one: they are not handed over before,
-    /// and their time runs. Those that are not ours for so long come again sooner: as sightings, at worst.
+    /// Extends new messages to our deadline. There is one short attempt, because the messages are delivered only
+    /// afterwards and their time runs. If it fails, messages are redelivered sooner, at worst as sightings.
     async fn hold_first(&self, messages: &[Message]) -> Result<(), String> {
         let handles = self.held().handles(messages.iter().map(|one| &one.id));
         if handles.is_empty() {

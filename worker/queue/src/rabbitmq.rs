@@ -1,10 +1,10 @@
 //! A queue of RabbitMQ, over AMQP 0-9-1.
 //!
-//! One connection and one consumer per source, made and remade by `receive` itself: connect, check the queue, set the
-//! prefetch, consume; at any error or end of the stream all of it is dropped and made again. The library's own recovery
-//! of topology is not used. The prefetch is what there is room for beside what is not settled, and less while messages
-//! are large. A message is named by its connection and delivery tag: a settlement that comes after a reconnect settles
-//! nothing, and the message comes again.
+//! Each source has one connection and one consumer, made by `receive` itself: connect, check the queue, set the
+//! prefetch, consume. After any error or end of the stream everything is dropped and made again; the library's own
+//! recovery of topology is not used. The prefetch is the room beside the unsettled messages, and less while messages
+//! are large. A message is identified by its connection and delivery tag. A settlement after a reconnect therefore
+//! has no effect, and the message is redelivered.
 
 mod config;
 mod examine;
@@ -34,35 +34,34 @@ use crate::Secrets;
 use crate::health::Health;
 use crate::pace::Pace;
 
-/// A queue of RabbitMQ.
 pub(crate) struct Rabbitmq {
     config: Config,
     secrets: Secrets,
     health: Health,
-    /// Held by whoever receives; settling does not need it.
+    /// Held by the receiver; settling does not need it.
     receiving: tokio::sync::Mutex<Receiving>,
-    /// Where messages of the present connection are settled.
+    /// Channel that settles messages of the present connection.
     live: Arc<Mutex<Option<Live>>>,
 }
 
 struct Receiving {
     session: Option<Session>,
-    /// Makes a session, or room in one: at most one task, which has the session meanwhile. A call of `receive` that is
-    /// dropped does not end it.
+    /// Task that opens a session or adds room to one. At most one runs, and it owns the session meanwhile. Dropping a
+    /// call of `receive` does not end it.
     step: JoinSet<Result<Session, Trouble>>,
     pace: Pace,
     connections: u64,
     closed: bool,
 }
 
-/// The channel that messages came over, and those that are not settled.
+/// The channel of the messages, with those that are not settled.
 struct Live {
     channel: lapin::Channel,
     outstanding: Outstanding,
 }
 
 impl Rabbitmq {
-    /// A source that connects when it is first asked.
+    /// Creates a source that connects at the first request.
     pub(crate) fn new(config: Config, secrets: Secrets) -> Self {
         Self {
             health: Health::new(&config.name),
@@ -83,7 +82,7 @@ impl Rabbitmq {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many messages may be in our hands when there is room for this many more.
+    /// Returns how many messages may be held if there is room for this many more.
     fn wanted(&self, most: usize) -> u16 {
         let in_hand = self
             .live()
@@ -93,7 +92,7 @@ impl Rabbitmq {
         wanted.clamp(1, self.config.prefetch)
     }
 
-    /// Sees to a session that messages come over with room for this many, and made anew where there is none.
+    /// Ensures a session with room for this many messages, and opens one if there is none.
     async fn connected(&self, receiving: &mut Receiving, wanted: u16) -> Result<(), Trouble> {
         loop {
             if let Some(joined) = receiving.step.join_next().await {
@@ -120,7 +119,7 @@ impl Rabbitmq {
         }
     }
 
-    /// From now on messages are settled over this session.
+    /// Settles messages over this session from now on.
     fn listen_to(&self, session: &Session) {
         let mut live = self.live();
         let number = session.number();
@@ -149,7 +148,7 @@ impl Rabbitmq {
         Ok(messages)
     }
 
-    /// The channel and what to say on it, for those of the present connection; the others.
+    /// Returns the channel and the operations for messages of the present connection, and the ids of other messages.
     fn plan(
         &self,
         settled: &[Settled],
@@ -164,7 +163,7 @@ impl Rabbitmq {
     }
 }
 
-/// A message whose connection has ended is already on its way again.
+/// Returns errors for messages whose connection has ended. They are being redelivered already.
 fn gone(ids: impl IntoIterator<Item = String>) -> Vec<Unsettled> {
     ids.into_iter()
         .map(|id| Unsettled {
@@ -209,7 +208,7 @@ impl Source for Rabbitmq {
         let Some((channel, operations)) = planned else {
             return unsettled;
         };
-        // One that takes nothing is waited for once, not for each word.
+        // All operations share one deadline, so that a blocked channel is waited for only once.
         let until = Instant::now() + ANSWER_SECS;
         for operation in operations {
             let why = match timeout_at(until, say(&channel, &operation)).await {
@@ -232,7 +231,7 @@ impl Source for Rabbitmq {
 
     fn ready(&self) -> Result<(), String> {
         self.health.ready()?;
-        // Nobody may be receiving, while the store is away, say.
+        // There may be no receiver, for example while the store is away.
         let has_ended = self
             .live()
             .as_ref()
@@ -248,7 +247,7 @@ impl Source for Rabbitmq {
         receiving.closed = true;
         self.health.closed();
         *self.live() = None;
-        // The broker gives back what is not acknowledged when the connection ends, in order or not.
+        // The broker redelivers unacknowledged messages when the connection ends, whether in order or not.
         receiving.step.shutdown().await;
         if let Some(session) = receiving.session.take() {
             session.close().await;

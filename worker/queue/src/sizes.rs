@@ -1,20 +1,20 @@
-//! How many messages may be in our hands, so that their bytes fit into memory.
+//! Limits how many messages may be held, so that their bytes fit into memory.
 //!
-//! A broker counts messages, not bytes, and how large the next one is nobody tells. So few are asked for until the first
-//! ones were seen, and few again while one of the last ones was large. Where all are small, as alerts are, the limit is
-//! out of the way after a batch or two.
+//! A broker counts messages, not bytes, and the size of the next one is unknown. Few messages are therefore requested
+//! until the first ones were seen, and again while one of the last ones was large. With small messages, as alerts
+//! are, the limit has no effect after a batch or two.
 
-/// Bytes of messages that a source may have in its hands.
+/// Bytes of messages that a source may hold.
 pub(crate) const BUDGET_BYTES: usize = 64 * 1024 * 1024;
 
-/// So many messages at least, and at most twice as many, the largest of them counts. Rarer ones than that fit, too, when
-/// a full batch comes.
+/// The largest of at least this many last messages counts, and of at most twice as many. Rarer large messages still
+/// fit when a full batch arrives.
 const WINDOW: usize = 128;
 
-/// The sizes of the last messages.
+/// Sizes of the last messages.
 #[derive(Debug)]
 pub(crate) struct Sizes {
-    /// What a message may have before any was seen.
+    /// Assumed size of a message before any was seen.
     largest_possible: usize,
     seen: usize,
     largest_now: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Before the first message, which may have so many bytes.
+    /// Creates the limit before the first message, which may have this many bytes.
     pub(crate) const fn new(largest_possible: usize) -> Self {
         Self {
             largest_possible,
@@ -32,7 +32,7 @@ impl Sizes {
         }
     }
 
-    /// A message came.
+    /// Notes the size of a received message.
     pub(crate) fn note(&mut self, bytes: usize) {
         self.largest_now = self.largest_now.max(bytes);
         self.seen = self.seen.saturating_add(1);
@@ -41,7 +41,8 @@ impl Sizes {
         }
     }
 
-    /// How many messages may be in our hands, at least one. In steps, so that it does not change with each message.
+    /// Returns how many messages may be held, at least one. The value changes in steps, so that it does not change
+    /// with each message.
     pub(crate) fn most(&self) -> usize {
         let largest = self.largest_now.max(self.largest_before).max(1);
         let fit = BUDGET_BYTES / largest.next_power_of_two();
@@ -91,7 +92,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever came last, so many of it fit; and there is always room for one.
+        /// Checks that this many of the largest recent message fit, and that there is always room for one.
         #[test]
         fn as_many_as_the_largest_of_the_last_fit(came in prop::collection::vec(0..40 * MIB, 1..300)) {
             let mut sizes = Sizes::new(16 * MIB);

@@ -1,9 +1,9 @@
-//! A directory: a file is a message.
+//! A spool directory in which each file is a message.
 //!
-//! Whoever writes puts a file into `tmp/` and renames it into `new/`, so that half a file is never seen. A process takes
-//! one by renaming it into a folder of its own below `cur/`, so that two never have the same; what a process leaves behind
-//! that is gone is put back. Files settled are removed, or kept in `done/` and `failed/`. Nothing is asked of the file
-//! system but that `rename` is atomic and locks end with their process.
+//! A writer puts a file into `tmp/` and renames it into `new/`, so that no partial file is visible. A process takes a
+//! file by renaming it into its own folder below `cur/`, so that no two processes have the same file. Files of a
+//! process that is gone are put back. Settled files are removed, or kept in `done/` and `failed/`. The file system
+//! must only provide atomic `rename` and locks that end with their process.
 
 mod claim;
 mod config;
@@ -29,16 +29,15 @@ pub(crate) use publish::Publisher;
 use crate::LONG_POLL;
 use crate::health::Health;
 
-/// How often an empty directory is looked at.
+/// Polling interval of an empty directory.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A spool directory.
 pub(crate) struct Spool {
     name: String,
     health: Health,
-    /// `None` once it is closed. Only touched on threads that may block.
+    /// `None` once the source is closed. Only touched on threads that may block.
     folder: Arc<Mutex<Option<Folder>>>,
-    /// One after another: a listing serves several calls.
+    /// Serialises receivers, because one listing serves several calls.
     receiving: tokio::sync::Mutex<()>,
 }
 
@@ -47,11 +46,11 @@ fn locked(folder: &Mutex<Option<Folder>>) -> MutexGuard<'_, Option<Folder>> {
 }
 
 impl Spool {
-    /// Opens a directory, and makes what is missing of it.
+    /// Opens a directory and creates its missing folders.
     ///
     /// # Errors
     ///
-    /// When it cannot be made or written.
+    /// When the directory cannot be created or written.
     pub(crate) async fn open(config: Config) -> Result<Self, String> {
         let name = config.name.clone();
         let shown = config.dir.display().to_string();
@@ -74,7 +73,7 @@ impl Spool {
         }
     }
 
-    /// Does something with the folder, where it may block. `None` once it is closed.
+    /// Runs an operation on the folder on a thread that may block. Returns `None` once the source is closed.
     async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Folder) -> T + Send + 'static,
@@ -106,7 +105,7 @@ impl Source for Spool {
         let until = Instant::now() + LONG_POLL;
         let most = most.max(1);
         loop {
-            // Taking and handing over are two steps: a call that is dropped between them loses nothing.
+            // Taking and handing over are separate steps, so that a dropped call loses nothing.
             let take = move |folder: &mut Folder| (folder.take(most), folder.trouble());
             let (taken, trouble) = match self.with(take).await {
                 Ok(Some((taken, trouble))) => (taken.map_err(|error| error.to_string()), trouble),
@@ -129,7 +128,7 @@ impl Source for Spool {
             if !messages.is_empty() {
                 return Ok(Some(messages));
             }
-            // One file that cannot be taken is told now and then; the others are looked for as ever.
+            // A file that cannot be taken is logged at intervals. The others are taken as usual.
             if Instant::now() >= until {
                 return match trouble {
                     Some(why) => Err(self.cannot_be_read(why)),

@@ -1,9 +1,9 @@
-//! A queue of Amazon SQS, or of what answers like it.
+//! A queue of Amazon SQS or a compatible service.
 //!
-//! Long polls run as tasks that the source owns: whoever waits for them may give up waiting, and the next one gets what
-//! they brought. No more is asked for than there is room for; one poll waits at an idle queue, more run side by side when
-//! polls come back full. Messages are ours for `visibility_secs`, settled ten at a time, and named by their message id. What
-//! nobody waits for, a look at a bucket that was away, say, runs aside and holds up no poll.
+//! Long polls run as tasks of the source: a caller may stop waiting, and the next caller gets their messages. Polls
+//! request no more messages than there is room for. One poll waits at an idle queue, and more run concurrently when
+//! polls return full. Messages are held for `visibility_secs`, settled ten at a time, and identified by their message
+//! id. Work without a waiting caller, such as the check of an unavailable bucket, runs aside and delays no poll.
 
 mod access;
 mod batch;
@@ -37,23 +37,23 @@ use crate::held::{Action, Held, Holder};
 use crate::pace::{Failure, Pace};
 use crate::sizes::Sizes;
 
-/// Most polls side by side.
+/// Most concurrent polls.
 const MOST_POLLS: usize = 16;
 
-/// How often a bucket is looked at that was away, at most: about as long as one look may last.
+/// Shortest time between two checks of an unavailable bucket, about as long as one check may take.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
-/// What a message may have before any was seen: what SQS takes, and what is read of a payload.
+/// Assumed size of a message before any was seen: the limit of SQS and of payloads that are read.
 const LARGEST_BODY_BYTES: usize = 1024 * 1024;
 const LARGEST_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
 
-/// Reads the payload that a message of a queue points to; none where it points to nothing.
+/// Reads the payload that a message of a queue points to, or returns `None` if it is not a pointer.
 ///
 /// # Errors
 ///
-/// When the payload cannot be had.
+/// When the payload cannot be read.
 pub async fn payload(config: &Config, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
-    // A client is made for a pointer alone.
+    // A client is created only for a pointer.
     pointer(std::str::from_utf8(bytes).ok()?)?;
     match Sqs::new(config.clone()).await {
         Ok(sqs) => sqs.payload(bytes).await,
@@ -61,55 +61,54 @@ pub async fn payload(config: &Config, bytes: &[u8]) -> Option<Result<Vec<u8>, St
     }
 }
 
-/// A queue of SQS.
 pub(crate) struct Sqs {
     config: Config,
     poller: Arc<Poller>,
     health: Health,
-    /// Held by whoever receives; settling does not need it.
+    /// Held by the receiver; settling does not need it.
     receiving: tokio::sync::Mutex<Receiving>,
 }
 
 struct Receiving {
     polls: JoinSet<(usize, Result<Vec<Message>, Failed>)>,
-    /// What nobody waits for.
+    /// Tasks without a waiting caller.
     aside: JoinSet<()>,
-    /// When a bucket that was away was looked at last.
+    /// Time of the last check of an unavailable bucket.
     looked: Option<Instant>,
-    /// How many messages the polls under way may bring.
+    /// Number of messages that the running polls may return.
     asked: usize,
-    /// How many polls may run; grows with full ones.
+    /// Number of polls that may run; grows with full ones.
     width: usize,
-    /// Came, and is not handed over.
+    /// Messages that arrived and were not handed over.
     waiting: VecDeque<Message>,
     sizes: Sizes,
     pace: Pace,
-    /// Whether the last poll worked. One after a failure, and the first, do not wait for messages: they tell at once
-    /// whether the queue can be read.
+    /// Whether the last poll succeeded. The first poll, and one after a failure, do not wait for messages, so that
+    /// they show at once whether the queue can be read.
     works: bool,
     closed: bool,
 }
 
 impl Sqs {
-    /// A source with the credentials and the region of the AWS environment, where the configuration names none.
+    /// Creates a source with the credentials and, unless configured, the region of the AWS environment.
     ///
     /// # Errors
     ///
-    /// When no region is known, or a client cannot be made.
+    /// When no region is known, or a client cannot be created.
     pub(crate) async fn new(config: Config) -> Result<Self, String> {
         // More than the longest wait of a poll.
         let access = Access::load(&config, LONG_POLL + Duration::from_secs(10)).await?;
         Self::over(config, access)
     }
 
-    /// A source over a configuration of the SDK.
+    /// Creates a source over a configuration of the SDK.
     #[cfg(test)]
     pub(crate) fn with(config: Config, sdk: &SdkConfig) -> Result<Self, String> {
         let access = Access::with(&config, sdk)?;
         Self::over(config, access)
     }
 
-    /// A source over what this loads, now and later.
+    /// Creates a source over the configurations that `load` returns, now and later.
     #[cfg(test)]
     pub(crate) async fn loading(
         config: Config,
@@ -119,7 +118,7 @@ impl Sqs {
         Self::over(config, access)
     }
 
-    /// Reads the payload that a message points to, if it points to one.
+    /// Reads the payload that a message points to, if it is a pointer.
     pub(crate) async fn payload(&self, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
         let pointer = pointer(std::str::from_utf8(bytes).ok()?)?;
         Some(match self.poller.payloads.get(&pointer).await {
@@ -160,8 +159,8 @@ impl Sqs {
         Duration::from_secs(u64::from(self.config.visibility_secs))
     }
 
-    /// Starts polls while there is room for what they may bring, and memory. For one message there is always some: no
-    /// more calls come than are settled.
+    /// Starts polls while there is room and memory for their messages. There is always room for one message, and
+    /// there are no more calls than settlements.
     fn start(&self, receiving: &mut Receiving, most: usize) {
         let in_hand = self.poller.held().len();
         while receiving.polls.len() < receiving.width {
@@ -185,8 +184,8 @@ impl Sqs {
         }
     }
 
-    /// Takes what waits, as long as it is ours for long enough to be committed: half of the time must be left when it
-    /// is extended first. The others are given back.
+    /// Returns waiting messages that are held long enough to be committed: half of their time must be left at the
+    /// first extension. The others are nacked.
     fn hand_over(&self, receiving: &mut Receiving, most: usize) -> Vec<Message> {
         let oldest = self.visibility() * 2 / 5;
         let mut fresh = Vec::new();
@@ -205,7 +204,7 @@ impl Sqs {
             }
         }
         if !stale.is_empty() {
-            // Best effort, and nothing to wait for: SQS gives them back by itself a little later.
+            // Best effort without waiting: SQS redelivers the messages a little later anyway.
             let handles = self.poller.held().handles(&stale);
             let (poller, count) = (Arc::clone(&self.poller), handles.len());
             tracing::debug!(
@@ -220,7 +219,7 @@ impl Sqs {
         fresh
     }
 
-    /// Looks now and then whether a bucket is back.
+    /// Checks at intervals whether a bucket is back.
     fn look_again(&self, receiving: &mut Receiving) {
         while receiving.aside.try_join_next().is_some() {}
         let is_due = receiving.looked.is_none_or(|at| at.elapsed() >= LOOK_AGAIN);
@@ -254,7 +253,7 @@ impl Sqs {
         }
     }
 
-    /// Notes how a poll ended, and says whether it brought nothing.
+    /// Notes the result of a poll, and returns whether it was empty.
     fn absorb(
         &self,
         receiving: &mut Receiving,

@@ -1,4 +1,4 @@
-//! Alerts and what is known of them, for the tests of this room.
+//! Alerts and stored facts for the tests of admission.
 
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -10,12 +10,12 @@ use nightshift_engine::Verdict;
 use super::{Known, Stage};
 use crate::{Arrival, CaseId};
 
-/// The time at which everything in these tests happens.
+/// Returns the time at which everything in these tests happens.
 pub(super) fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_772_419_000, 0).unwrap()
 }
 
-/// A real finding of medium severity.
+/// Returns a real finding of medium severity.
 pub(super) fn alert() -> Alert {
     static ALERT: LazyLock<Alert> = LazyLock::new(read);
     ALERT.clone()
@@ -34,7 +34,7 @@ fn read() -> Alert {
     with_content(alert)
 }
 
-/// Its content as the parser would hash it, near enough: whatever these tests change is in it.
+/// Sets a content hash roughly as the parser would. It covers every field that these tests change.
 pub(super) fn with_content(mut alert: Alert) -> Alert {
     let Alert {
         kind,
@@ -58,12 +58,12 @@ pub(super) fn with_content(mut alert: Alert) -> Alert {
     alert
 }
 
-/// An address in a role.
+/// Returns an address in a role.
 pub(super) fn address(role: Role, last: u8) -> Indicator {
     Indicator::new(IndicatorKind::Ip, format!("198.51.100.{last}"), role)
 }
 
-/// An alert from a source.
+/// Returns the arrival of an alert from a source.
 pub(super) fn arrival(alert: Alert) -> Arrival {
     Arrival {
         source: "test".into(),
@@ -76,7 +76,7 @@ pub(super) fn arrival(alert: Alert) -> Arrival {
     }
 }
 
-/// A concluded case of the alert, an hour old.
+/// Returns a concluded case of the alert, an hour old.
 pub(super) fn concluded(alert: &Alert) -> Known {
     Known {
         id: CaseId("first".into()),

@@ -1,8 +1,8 @@
-//! Whether an alert that came again says something that ought to be triaged.
+//! Decides whether a repeated alert contains a material change.
 //!
-//! An id that is used again hides nothing (A23): what makes the alert another one is compared, not its name. The far
-//! end counts as an actor does: a new command-and-control address is news. What was not judged is news in any order of
-//! arrival; states, and changes that matter only after a time, count where the alert is the newest.
+//! A reused id hides nothing (A23): the content is compared, not the name. The far end counts like an actor, so a new
+//! command-and-control address is a change. Content that was not judged is new in any order of arrival. States, and
+//! changes that matter only after a time, count only in the newest alert.
 
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{
@@ -16,15 +16,15 @@ use crate::Arrival;
 
 /// How far a feed's clock may be ahead of ours.
 const AHEAD: Duration = Duration::minutes(15);
-/// Most values of an alert with those of others before it: twice what one may have. Actors come first.
+/// Most indicators of a joined alert: twice the limit of one alert. Actors are kept first.
 const MOST_INDICATORS: usize = 512;
-/// Most resources of an alert with those of others before it: twice what one may have.
+/// Most resources of a joined alert: twice the limit of one alert.
 const MOST_RESOURCES: usize = 128;
-/// Most details, and most fields that cannot be read, of an alert with those of others before it.
+/// Most details, and most unreadable fields, of a joined alert.
 const MOST_DETAILS: usize = 256;
-/// Most new actors, targets and far ends that are told.
+/// Most new actors, targets and far ends that a report names.
 const MOST_NEW: usize = 8;
-/// Kinds of who acts and of what runs, stores or serves: these count also where a value is merely related.
+/// Kinds that identify who acts and what runs, stores or serves. They also count with the role `related`.
 const SUBJECTS: [IndicatorKind; 10] = [
     IndicatorKind::Principal,
     IndicatorKind::AccessKey,
@@ -37,7 +37,7 @@ const SUBJECTS: [IndicatorKind; 10] = [
     IndicatorKind::Function,
     IndicatorKind::Database,
 ];
-/// Roles whose values count, those first that are kept first.
+/// Roles whose values count, in the order in which values are kept.
 const ROLES: [(Role, Change); 4] = [
     (Role::Actor, Change::Actor),
     (Role::Target, Change::Target),
@@ -45,8 +45,10 @@ const ROLES: [(Role, Change); 4] = [
     (Role::Related, Change::Related),
 ];
 
-/// Whether it tells of an earlier state than the one that counts. What has no time is never older, and nothing is older
-/// than a time that has not come: whoever writes one shall not silence what really happens until then.
+/// Returns whether the alert reports an earlier state than the one that counts.
+///
+/// An alert without a time is never older. A known time in the future makes nothing older: otherwise a sender could
+/// write one and suppress real events until then.
 pub(super) fn is_older(alert: &Alert, known: &Known, at: DateTime<Utc>) -> bool {
     let last = known.updated.filter(|last| *last <= at + AHEAD);
     match (alert.times.updated, last) {
@@ -55,15 +57,15 @@ pub(super) fn is_older(alert: &Alert, known: &Known, at: DateTime<Utc>) -> bool 
     }
 }
 
-/// Whether nothing but counters and times changed. A state at the feed that was noted meanwhile is a change.
+/// Returns whether only counters and times changed. A newly noted state at the feed is a change.
 pub(super) fn is_same(alert: &Alert, known: &Known) -> bool {
     alert.content == known.alert.content
         && alert.state == known.state
         && (is_full(&known.alert) || new_subject(alert, &known.alert).is_none())
 }
 
-/// The first part of its content that is not in the last alert of the case. Where that has no room for more, and says so,
-/// nobody and nothing counts as new.
+/// Returns the first part of the content that the last alert of the case does not have. If the last alert is full and
+/// says so, no subject counts as new.
 fn unjudged(alert: &Alert, last: &Alert) -> Option<Change> {
     let by_value = || {
         let new = (!is_full(last)).then(|| new_subject(alert, last));
@@ -78,13 +80,13 @@ fn unjudged(alert: &Alert, last: &Alert) -> Option<Change> {
     }
 }
 
-/// The part that the first actor, target, far end or related subject plays which the last alert did not have.
+/// Returns the change for the first actor, target, far end or related subject that the last alert did not have.
 fn new_subject(alert: &Alert, last: &Alert) -> Option<Change> {
     let is_unread = |place: &String| !last.unreadable.contains(place);
     let is_new = |role| match role {
         Role::Actor => alert.unreadable.iter().any(is_unread) || (alert.unseen && !last.unseen),
         Role::Target => new_resources(alert, last).next().is_some(),
-        // What was contacted is judged of an outbound connection only.
+        // The far end is judged only for outbound connections.
         Role::Remote => is_outbound(alert) && !is_outbound(last),
         Role::Related => false,
     };
@@ -98,7 +100,7 @@ fn is_outbound(alert: &Alert) -> bool {
     alert.direction == Some(Direction::Outbound)
 }
 
-/// Whether it tells of another action than the last alert and those that were joined to it, or of one that succeeded.
+/// Returns whether the action differs from those of the last alert and the alerts joined to it, or now succeeded.
 fn has_new_action(alert: &Alert, last: &Alert) -> bool {
     let succeeded = |alert: &Alert| alert.outcome == Some(Outcome::Succeeded);
     let is_known = |operation| {
@@ -111,20 +113,20 @@ fn has_new_action(alert: &Alert, last: &Alert) -> bool {
         || (alert.action.is_some() && alert.action != last.action && !are_known)
 }
 
-/// Whether an alert with those before it has no room for more, and says so: it is not cleared, whatever else comes.
+/// Returns whether the joined alert has no room for more and says so. Such an alert is never cleared.
 pub(super) fn is_full(alert: &Alert) -> bool {
     let has_no_room =
         alert.indicators.len() >= MOST_INDICATORS || alert.resources.len() >= MOST_RESOURCES;
     alert.unseen && has_no_room
 }
 
-/// Whether somebody or something is new for which there is no room.
+/// Returns whether a subject is new and there is no room for it.
 pub(super) fn overflows(alert: &Alert, known: &Known) -> bool {
     is_full(&known.alert) && new_subject(alert, &known.alert).is_some()
 }
 
-/// Whether its events, or those of sightings before it, go on after what cleared it in its last triage has ended. The content
-/// does not tell: times are no part of it.
+/// Returns whether events of the alert or of earlier sightings continue after the end of what cleared the last
+/// triage. Times are not part of the content hash.
 pub(super) fn outlasts(alert: &Alert, known: &Known) -> bool {
     let window = alert.times.window();
     let last = window.map(|(_, last)| last).max(known.last_event);
@@ -132,10 +134,11 @@ pub(super) fn outlasts(alert: &Alert, known: &Known) -> bool {
     until.is_some_and(|until| last.is_some_and(|last| until < last))
 }
 
-/// From when until when what is but a sighting went on, where that is wider than the last alert of its case: whatever the
-/// case triages next is to be cleared, or not, with that, and what clears it meanwhile has to hold all that time. None
-/// where it was cleared for that time, is of one that has not come, or tells of something else (what its feed has done with,
-/// a sample, a member of a storm).
+/// Returns the time span of a sighting where it is wider than that of the last alert of its case.
+///
+/// The next triage of the case is cleared, or not, over this span, and records that clear it must hold for all of it.
+/// Returns `None` if the case was cleared for that span, or if the span is in the future. Also returns `None` if the
+/// sighting reports something else (a state at the feed, a sample, a member of a storm).
 #[must_use]
 pub(super) fn noted(
     arrival: &Arrival,
@@ -150,7 +153,7 @@ pub(super) fn noted(
     (is_wider && !is_cleared).then_some(window)
 }
 
-/// From when until when a sighting of the case went on; none where nobody knows, or it tells of something else.
+/// Returns the time span of a sighting, or `None` if it is unknown or the sighting reports something else.
 fn sighted(
     arrival: &Arrival,
     admission: &Admission,
@@ -171,17 +174,18 @@ fn sighted(
     (is_of_it && window.1 <= arrival.at + AHEAD).then_some(window)
 }
 
-/// What stores note of the times of a sighting.
+/// Times of a sighting that stores note.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SightingTimes {
-    /// From when until when it went on, where the next triage of its case has to judge that.
+    /// Time span that the next triage of the case has to judge.
     pub uncleared: Option<(DateTime<Utc>, DateTime<Utc>)>,
-    /// Its last event, also where the case was cleared until then: records that are withdrawn later have to hold until then.
+    /// Last event of the sighting, even if the case was cleared until then. Records that are withdrawn later have to
+    /// hold until then.
     pub events_until: Option<DateTime<Utc>>,
 }
 
 impl SightingTimes {
-    /// Returns the times of an arrival that is but a sighting; none of another one.
+    /// Returns the times of a sighting; both are `None` for any other arrival.
     #[must_use]
     pub fn of(arrival: &Arrival, admission: &Admission, known: Option<&Known>) -> Self {
         let events_until = sighted(arrival, admission, known).map(|(_, last)| last);
@@ -192,10 +196,11 @@ impl SightingTimes {
     }
 }
 
-/// What is to be triaged of an alert that came to a case; none where that is the alert as it came. Where nobody has looked
-/// at what the case was to triage, or could not clear it, its events and who and what took part in them are to be cleared,
-/// or not, with those of this one. So they are where this one is older: the state, the time and the content that count stay
-/// those of the newest.
+/// Returns the alert to triage for an arrival at a case, or `None` if that is the alert as it came.
+///
+/// If the pending or last alert of the case was not looked at or not cleared, its events and subjects are joined to
+/// the new alert and judged together. This also holds if the new alert is older: the state, time and content that
+/// count stay those of the newest alert.
 #[must_use]
 pub fn triaged(arrival: &Arrival, admission: &Admission, known: Option<&Known>) -> Option<Alert> {
     let (alert, known) = (&arrival.alert, known?);
@@ -208,7 +213,7 @@ pub fn triaged(arrival: &Arrival, admission: &Admission, known: Option<&Known>) 
     }
     let mut both = joined(alert, &known.alert);
     if is_replaced {
-        // The case stays in the trace that it was opened in.
+        // The case stays in the trace in which it was opened.
         both.trace.clone_from(&known.alert.trace);
     }
     if (is_replaced || is_older) && both.severity < known.alert.severity {
@@ -226,12 +231,12 @@ pub fn triaged(arrival: &Arrival, admission: &Admission, known: Option<&Known>) 
     Some(both)
 }
 
-/// Whether its last triage called it harmless, and nothing came since.
+/// Returns whether the last triage was benign and nothing arrived since.
 pub(super) fn is_cleared(known: &Known) -> bool {
     known.stage == Stage::Over && known.verdict.is_some_and(Verdict::is_benign)
 }
 
-/// An alert with the events of another one too, and who and what took part in those.
+/// Returns the first alert with the events and subjects of the second added.
 fn joined(alert: &Alert, other: &Alert) -> Alert {
     let mut both = alert.clone();
     if let Some((first, last)) = other.times.window() {
@@ -261,7 +266,7 @@ fn joined(alert: &Alert, other: &Alert) -> Alert {
     both
 }
 
-/// Adds as many as there is room for; whether that were all.
+/// Adds values while there is room, and returns whether all fitted.
 fn add<T>(list: &mut Vec<T>, more: Vec<T>, most: usize) -> bool {
     let room = most.saturating_sub(list.len());
     let has_room = more.len() <= room;
@@ -269,7 +274,7 @@ fn add<T>(list: &mut Vec<T>, more: Vec<T>, most: usize) -> bool {
     has_room
 }
 
-/// Adds what is not in the list, while there is room, and sorts it.
+/// Adds the values that the list lacks, while there is room, and sorts the list.
 fn union<T: Ord + Clone>(list: &mut Vec<T>, other: &[T], most: usize) {
     let missing = other.iter().filter(|one| !list.contains(one));
     let missing = missing.cloned().collect();
@@ -277,7 +282,7 @@ fn union<T: Ord + Clone>(list: &mut Vec<T>, other: &[T], most: usize) {
     list.sort();
 }
 
-/// The first thing that is new and matters. A sample changes nothing in the case of a real alert.
+/// Returns the first material change. A sample changes nothing in the case of a real alert.
 pub(super) fn change(
     alert: &Alert,
     known: &Known,
@@ -311,14 +316,14 @@ pub(super) fn change(
     })
 }
 
-/// Whether its feed had done with it, or called it a sample, and no longer does.
+/// Returns whether the feed had finished with the alert or called it a sample, and no longer does.
 fn is_active_again(alert: &Alert, known: &Known) -> bool {
     let is_active = set_aside::by_state(&alert.state).is_none();
     let was_active = set_aside::by_state(&known.state).is_none();
     (is_active && !was_active) || (!alert.state.sample && known.state.sample)
 }
 
-/// The resources that the last alert did not name.
+/// Returns the resources that the last alert did not name.
 fn new_resources<'a>(alert: &'a Alert, last: &'a Alert) -> impl Iterator<Item = &'a Resource> {
     let is_target = |id: &str| last.with_role(Role::Target).any(|one| one.value == id);
     alert.resources.iter().filter(move |resource| {
@@ -327,8 +332,8 @@ fn new_resources<'a>(alert: &'a Alert, last: &'a Alert) -> impl Iterator<Item = 
     })
 }
 
-/// The values in this role that the last alert did not have in it. Of related ones those count which are subjects, and
-/// which the last alert did not have at all.
+/// Returns the values in this role that the last alert did not have in it. Related values count only if they are
+/// subjects that the last alert did not have in any role.
 fn new<'a>(alert: &'a Alert, last: &'a Alert, role: Role) -> impl Iterator<Item = &'a Indicator> {
     let is_known = move |one: &Indicator| match role {
         Role::Related => {
@@ -345,15 +350,16 @@ fn new<'a>(alert: &'a Alert, last: &'a Alert, role: Role) -> impl Iterator<Item 
         .filter(move |one| !is_known(one))
 }
 
-/// The value; of the unique id of a role's session that of the role. Who opens a session names it.
+/// Returns the value. For the unique id of a role session, returns the role, because the caller chooses the session
+/// name.
 fn without_session(one: &Indicator) -> &str {
     let id = one.value.split_once(':').map(|(id, _)| id);
     id.filter(|id| one.kind == IndicatorKind::Principal && id.starts_with("AROA"))
         .unwrap_or(&one.value)
 }
 
-/// The same with what the alert that is triaged now has and the one before had not. An alert that took the place of one
-/// that waited may be more severe than that was.
+/// Adds the values that the triaged alert has and the previous one had not. An alert that replaced a waiting one may
+/// also be more severe.
 #[must_use]
 pub fn compared(mut again: Again, alert: &Alert, last: &Alert) -> Again {
     let indicators = [Role::Actor, Role::Target, Role::Remote]

@@ -1,5 +1,5 @@
-//! Mutes: what people do not want to be told about, for a time. What is muted is stored and counted under the name of
-//! the rule. Nothing critical is ever muted, and nothing above the severity that the mute was made for.
+//! Mutes: rules of people that store alerts without triage until a time. Muted alerts are counted under the name of
+//! the rule. A mute never covers critical alerts, nor alerts above the severity it was made for.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
@@ -7,31 +7,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::Match;
 
-/// One rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mute {
-    /// What it is called in lists, and where an alert that it hid is counted.
+    /// Name in lists and in the counts of hidden alerts.
     pub name: String,
-    /// What an alert must be like.
+    /// Conditions on the alert.
     pub when: Match,
-    /// The muted severity: what is above it comes through.
+    /// Highest muted severity.
     pub severity: Severity,
-    /// When it ends.
     pub until: DateTime<Utc>,
-    /// Why.
+    /// Reason that the person gave.
     pub why: String,
-    /// By whom.
+    /// Person who added the mute.
     pub by: String,
 }
 
 impl Mute {
-    /// Whether it hides this alert at this time.
+    /// Returns whether the mute hides this alert at this time.
     #[must_use]
     pub fn hides(&self, alert: &Alert, now: DateTime<Utc>) -> bool {
         now < self.until && self.covers(alert)
     }
 
-    /// Whether it hides this alert while it holds.
+    /// Returns whether the mute hides this alert while it is in force.
     #[must_use]
     pub fn covers(&self, alert: &Alert) -> bool {
         alert.severity < Severity::Critical
@@ -40,7 +38,7 @@ impl Mute {
             && self.when.fits(alert)
     }
 
-    /// What is wrong with it, each with what to do.
+    /// Returns what is wrong with the mute, each with a remedy.
     #[must_use]
     pub fn faults(&self) -> Vec<&'static str> {
         let least = self.when.severity_at_least.unwrap_or_default();
@@ -71,7 +69,7 @@ impl Mute {
     }
 }
 
-/// The first mute that hides this alert.
+/// Returns the first mute that hides this alert.
 pub(super) fn hiding<'a>(alert: &Alert, mutes: &'a [Mute], now: DateTime<Utc>) -> Option<&'a Mute> {
     mutes.iter().find(|mute| mute.hides(alert, now))
 }

@@ -1,4 +1,4 @@
-//! The words for what becomes of an alert, and why.
+//! The outcomes of admission and their reasons, with the words stored for them.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::CaseId;
 
-/// What becomes of an alert.
+/// Outcome of admission for one alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
-    /// A case of its own.
+    /// A new case.
     New,
-    /// One more arrival of an alert that has a case, or is a member of one.
+    /// A further arrival of an alert that has a case or is a member of one.
     Sighting(CaseId, Seen),
-    /// A case that is triaged again: at once, or when the triage that runs has ended.
+    /// A new triage of a case: at once, or when the running triage ends.
     Revision(CaseId, Change),
-    /// It takes the place of the alert that its case was to triage.
+    /// The alert replaces the one that its case was to triage.
     Replaced(CaseId, Change),
-    /// One of many of a storm, told in the report of the first.
+    /// A further alert of a storm, shown in the report of the first.
     Member(CaseId),
     /// Hidden by the mute of this name.
     Muted(String),
-    /// Stored and counted, not triaged.
+    /// Stored and counted, but not triaged.
     SetAside(SetAside),
-    /// A case that is not finished and goes on, because somebody asked for it.
+    /// An unfinished case that continues because a person asked for it.
     GoOn(CaseId),
 }
 
 impl Admission {
-    /// All words of [`Admission::as_str`] that a source can lead to.
+    /// All values of [`Admission::as_str`] that a source can cause.
     pub const WORDS: [&'static str; 7] = [
         "new",
         "sighting",
@@ -40,7 +40,7 @@ impl Admission {
         "set_aside",
     ];
 
-    /// The word used in metrics and the database.
+    /// Returns the word used in metrics and the database.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl Admission {
         }
     }
 
-    /// The case there was before, where it has to do with one.
+    /// Returns the existing case that the alert belongs to, if any.
     #[must_use]
     pub const fn case(&self) -> Option<&CaseId> {
         match self {
@@ -68,7 +68,7 @@ impl Admission {
         }
     }
 
-    /// Why, in a word or two of the closed sets below, or the name of the mute.
+    /// Returns the reason as a word of the closed sets below, or the name of the mute.
     #[must_use]
     pub fn why(&self) -> Option<String> {
         match self {
@@ -81,46 +81,46 @@ impl Admission {
     }
 }
 
-/// What is new in an alert that came again: the first of these that fits.
+/// Reason for a new triage. The first that applies is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// Somebody asked for a triage.
+    /// A person asked for a triage.
     Asked,
-    /// It is more severe.
+    /// The severity rose.
     Severity,
-    /// It is of another type.
+    /// The type changed.
     Type,
-    /// It is active at its feed again, or no sample any more.
+    /// The alert is active at its feed again, or is no longer a sample.
     State,
-    /// Somebody else acts.
+    /// There is a new actor.
     Actor,
-    /// It is done to something else.
+    /// There is a new target.
     Target,
-    /// There is another far end.
+    /// There is a new far end.
     Remote,
-    /// Another resource or principal is named beside it.
+    /// There is a new related resource or principal.
     Related,
-    /// Something else is done, or it succeeded.
+    /// There is a new action, or an action succeeded.
     Action,
-    /// It goes on after what cleared it has ended, or began before that.
+    /// Events lie outside the time for which the alert was cleared.
     NoLongerCleared,
-    /// Something changed, and the last triage could not tell.
+    /// The content changed, and the last triage was inconclusive.
     Inconclusive,
-    /// Something changed, and a person had decided otherwise than the last triage.
+    /// The content changed, and a person had disputed the last verdict.
     Disputed,
-    /// Something changed, and the last triage is too long ago.
+    /// The content changed, and the last triage is older than the cooldown.
     CooledDown,
-    /// A record that cleared it has ended or was withdrawn.
+    /// A record that cleared the alert has ended or was withdrawn.
     RecordEnded,
-    /// The audit log shows new acts of its actors.
+    /// The audit log shows new actions of the alert's actors.
     NewActs,
-    /// A look-up that kept it from being cleared is whole now.
+    /// A look-up that blocked clearing is whole now.
     LookupWhole,
 }
 
 impl Change {
-    /// Whether it is about somebody or something that a record which cleared the alert said nothing of.
+    /// Returns whether the change is a new subject, which the record that cleared the alert did not cover.
     pub(super) const fn is_somebody_or_something_new(self) -> bool {
         matches!(
             self,
@@ -128,7 +128,7 @@ impl Change {
         )
     }
 
-    /// The word used in the database.
+    /// Returns the word used in the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -158,20 +158,20 @@ impl fmt::Display for Change {
     }
 }
 
-/// Why an alert that came again is but a sighting.
+/// Reason why a repeated alert is only a sighting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing but counters and times changed.
+    /// Only counters and times changed.
     Same,
-    /// Nothing that matters changed.
+    /// Nothing material changed.
     Unchanged,
-    /// It tells of an earlier state than the one that is known, and of nothing that was not judged.
+    /// The alert reports an earlier state than the known one, and no content that was not judged.
     Older,
-    /// Somebody or something is new, and the case has no room for more; it says so, and is not cleared.
+    /// A subject is new, but the case has no room for it. The case says so and is not cleared.
     Full,
-    /// The change would matter, but the case was triaged again too often today.
+    /// The change is material, but the case has reached its revisions of the day.
     TooOften(Change),
-    /// It tells of its state at the feed, which is noted on the case.
+    /// The alert reports its state at the feed, which is noted on the case.
     AtFeed(SetAside),
 }
 
@@ -188,20 +188,20 @@ impl fmt::Display for Seen {
     }
 }
 
-/// Why an alert is set aside.
+/// Reason why an alert is set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetAside {
-    /// A check that passed.
+    /// The check passed.
     Passed,
     /// Archived at its feed.
     Archived,
-    /// No longer active there.
+    /// No longer active at its feed.
     Inactive,
-    /// Resolved there.
+    /// Resolved at its feed.
     Resolved,
-    /// Muted or suppressed there.
+    /// Muted or suppressed at its feed.
     Suppressed,
-    /// Of a class that no route wants.
+    /// The class is one that no route names.
     Class(Class),
 }
 

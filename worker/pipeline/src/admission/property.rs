@@ -1,5 +1,6 @@
-//! Any sequence of arrivals of few keys keeps the promises: nobody is lost, no more than three revisions a day, a rise
-//! in severity always comes through, in whatever order, and the state and time that count are those of the newest.
+//! Property test of admission over any sequence of arrivals of a few keys, in any order. No subject is lost, and
+//! there are at most three revisions a day. A rise in severity always leads to a triage. The state and time that
+//! count are those of the newest alert.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 use super::fixture::{address, alert, arrival, now};
 use super::*;
 
-/// What may happen.
+/// Event of a sequence.
 #[derive(Debug, Clone)]
 enum Happens {
     Arrives {
@@ -29,7 +30,7 @@ enum Happens {
 }
 
 fn happens() -> impl Strategy<Value = Happens> {
-    // Hours before it all begins: what is ahead of our clock has no order.
+    // Times lie before the start, because an alert ahead of our clock has no order.
     let arrives = (0..3_u8, -30..1_i64, 0..5_usize, 0..6_u8, any::<u8>()).prop_map(
         |(key, updated, severity, actor, archived)| Happens::Arrives {
             key,
@@ -48,7 +49,7 @@ fn happens() -> impl Strategy<Value = Happens> {
     ]
 }
 
-/// A case as a store keeps it: the alerts to be triaged, the first of them now.
+/// A case as a store keeps it: the alerts to triage, the first of them now.
 #[derive(Debug)]
 struct Case {
     id: CaseId,
@@ -61,10 +62,10 @@ struct Case {
     updated: Option<DateTime<Utc>>,
     touched_at: DateTime<Utc>,
     revisions: Vec<(DateTime<Utc>, Change)>,
-    /// The greatest severity that was let in, and the greatest whose triage began.
+    /// The greatest admitted severity, and the greatest whose triage began.
     admitted: Severity,
     triaged: Severity,
-    /// Who was let in, and in whose triage which began.
+    /// Subjects that were admitted, and those in a triage that began.
     let_in: BTreeSet<Indicator>,
     judged: BTreeSet<Indicator>,
 }
@@ -112,14 +113,14 @@ impl Case {
         }
     }
 
-    /// Takes the alert as the one that counts.
+    /// Makes this alert the one that counts.
     fn takes(&mut self, alert: &Alert) {
         assert!(alert.times.updated >= self.updated, "what is older has won");
         self.state = alert.state;
         self.updated = alert.times.updated;
     }
 
-    /// Lets it in.
+    /// Notes the alert as admitted.
     fn admits(&mut self, alert: &Alert) {
         self.admitted = self.admitted.max(alert.severity);
         self.let_in.extend(alert.indicators.iter().cloned());

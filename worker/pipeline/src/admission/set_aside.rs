@@ -1,14 +1,14 @@
-//! What is stored and counted, but not triaged: findings that their feed has done with, and classes that are no
-//! detections.
+//! Decides which alerts are stored and counted but not triaged: findings that their feed has finished with, and
+//! classes that are not detections.
 
 use nightshift_alert::{Alert, Class, FeedState};
 
 use super::{AdmissionPolicy, SetAside};
 
-/// Why it is not triaged, where it is not.
+/// Returns why the alert is set aside, or `None` if it is triaged.
 ///
-/// Whoever breaks in may mute: a threat of high or critical severity that its feed only mutes, suppresses or archives, as a
-/// suppression rule of GuardDuty does, is triaged.
+/// An intruder may be able to mute findings. A threat of high or critical severity is therefore triaged if its feed
+/// only mutes, suppresses or archives it, as a suppression rule of GuardDuty does.
 pub(super) fn why(alert: &Alert, policy: &AdmissionPolicy) -> Option<SetAside> {
     let is_urgent_threat = alert.class == Class::Threat && alert.severity.is_urgent();
     states(&alert.state)
@@ -16,15 +16,15 @@ pub(super) fn why(alert: &Alert, policy: &AdmissionPolicy) -> Option<SetAside> {
         .or_else(|| by_class(alert, policy))
 }
 
-/// What anybody who may write rules at the feed can do to alerts to come.
+/// States that anyone who may write rules at the feed can give to future alerts.
 const MUTED: [SetAside; 2] = [SetAside::Archived, SetAside::Suppressed];
 
-/// What its feed has done with it, where it has.
+/// Returns the state at the feed that sets the alert aside, if any.
 pub(super) fn by_state(state: &FeedState) -> Option<SetAside> {
     states(state).next()
 }
 
-/// Returns all that its feed has done with it.
+/// Returns all states at the feed that set the alert aside.
 fn states(state: &FeedState) -> impl Iterator<Item = SetAside> {
     [
         (state.passed, SetAside::Passed),

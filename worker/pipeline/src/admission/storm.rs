@@ -1,21 +1,20 @@
-//! Storms: many cases of one feed, type and account within minutes are one report with a count. High and critical
-//! alerts never drown in one, and generated samples are no part of any.
+//! Storms: many cases of one feed, type and account within minutes become one report with a count. High and critical
+//! alerts and generated samples never become members.
 
 use nightshift_alert::Alert;
 
 use super::AdmissionPolicy;
 use crate::CaseId;
 
-/// Cases of one feed, type and account that were opened within the storm window, other than by samples.
+/// Cases of one feed, type and account opened within the storm window, without samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// How many.
+    /// Number of cases.
     pub cases: u32,
-    /// The first of them.
     pub first: CaseId,
 }
 
-/// The case that the alert becomes a member of, if it is one too many.
+/// Returns the case that the alert becomes a member of, if the window is full.
 pub(super) fn joins<'a>(
     alert: &Alert,
     window: Option<&'a Window>,

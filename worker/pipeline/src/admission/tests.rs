@@ -1,4 +1,4 @@
-//! The table of admissions, rule by rule.
+//! Table tests of admission, rule by rule.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn id() -> CaseId {
     CaseId("first".into())
 }
 
-/// What becomes of the alert after `change`, where `known` is its case.
+/// Returns the admission of the alert after `change`, where `known` is its case.
 fn again(known: &Known, change: impl FnOnce(&mut Alert)) -> Admission {
     let mut alert = alert();
     change(&mut alert);
@@ -42,7 +42,7 @@ fn add(role: Role) -> impl FnOnce(&mut Alert) {
     move |alert| alert.indicators.push(address(role, 7))
 }
 
-/// Names a value beside the others.
+/// Returns a change that adds a value.
 fn named(kind: IndicatorKind, value: &'static str) -> impl Fn(&mut Alert) {
     move |alert| {
         let one = Indicator::new(kind, value, Role::Related);
@@ -277,7 +277,7 @@ fn a_sample_changes_no_real_case_and_a_real_alert_is_news_to_a_samples_case() {
     assert_eq!(again(&known, |_| {}), revision(Change::State));
 }
 
-/// What becomes of an alert that has no case.
+/// Returns the admission of an alert that has no case.
 fn first(change: impl FnOnce(&mut Alert), ground: Ground<'_>, policy: &AdmissionPolicy) -> String {
     let mut alert = alert();
     change(&mut alert);

@@ -1,4 +1,4 @@
-//! What the questions of one case came to, until its journal says so.
+//! Costs of the questions of one case that its journal does not hold yet.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,8 +6,7 @@ use nightshift_engine::{AskError, Cost};
 
 use super::Purse;
 
-/// The bill of one case while one worker has it. What is left on it at the end will not be written any more, or somebody
-/// else writes it.
+/// Unjournaled costs of one case while one worker holds it. What remains at the end will never be journaled here.
 pub(crate) struct Bill {
     purse: Arc<Purse>,
     urgent: bool,
@@ -15,7 +14,7 @@ pub(crate) struct Bill {
 }
 
 impl Bill {
-    /// An empty one. Whether there is room depends on whether the case is of a high or critical alert.
+    /// Creates an empty record. Room depends on whether the case is of a high or critical alert.
     pub(crate) fn new(purse: Arc<Purse>, urgent: bool) -> Self {
         Self {
             purse,
@@ -24,7 +23,7 @@ impl Bill {
         }
     }
 
-    /// Room for one question, kept until the permit is settled or dropped.
+    /// Reserves room for one question until the permit is settled or dropped.
     ///
     /// # Errors
     ///
@@ -38,7 +37,7 @@ impl Bill {
         })
     }
 
-    /// The journal says so much more.
+    /// Moves this amount from unjournaled to journaled.
     pub(crate) fn written(&self, usd: f64) {
         let written = {
             let mut unwritten = self.unwritten();
@@ -62,7 +61,8 @@ impl Drop for Bill {
     }
 }
 
-/// Room for one question. A question that is dropped before its answer is in stays charged with what was kept for it.
+/// Reservation for one question. If the question is dropped before its answer arrives, the reserved amount stays
+/// charged.
 pub(super) struct Permit<'a> {
     bill: &'a Bill,
     reserve_usd: f64,
@@ -70,7 +70,7 @@ pub(super) struct Permit<'a> {
 }
 
 impl Permit<'_> {
-    /// The question is answered, at this cost.
+    /// Settles the reservation with the actual cost of the answered question.
     pub(super) fn settle(mut self, cost: Cost) {
         self.cost_usd = cost.usd;
     }

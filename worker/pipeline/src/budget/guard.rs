@@ -1,4 +1,4 @@
-//! An analyst that is asked only while the day's budget has room.
+//! An analyst that is asked only while the day budget has room.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use nightshift_engine::{
 
 use super::Bill;
 
-/// The analyst of one case, behind the purse.
+/// The analyst of one case, limited by the day budget.
 pub(crate) struct Guard {
     analyst: Arc<dyn Analyst>,
     bill: Arc<Bill>,
@@ -18,7 +18,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Puts the purse before this analyst, for questions that are charged with `reserve` and stand on this bill.
+    /// Limits this analyst by the day budget. Each question reserves `reserve`, and its cost counts towards the case.
     pub(crate) fn new(analyst: Arc<dyn Analyst>, bill: Arc<Bill>, reserve: Cost) -> Self {
         Self {
             analyst,

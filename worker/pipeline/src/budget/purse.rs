@@ -1,4 +1,4 @@
-//! The purse: what the day has cost, read from the store every few seconds, and what this process spends in between.
+//! Tracks the cost of the day: the sum read from the store every few seconds, and what this process has spent since.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,29 +11,29 @@ use tokio::time::Instant;
 use super::{DayBudget, DaySpent};
 use crate::Spending;
 
-/// How long a reading counts.
+/// How long a reading is valid.
 const READ_EVERY: Duration = Duration::from_secs(5);
 
-/// Says whether the day's budget has room for a question. One for all cases of a process.
+/// Decides whether the day budget has room for a question. All cases of a process share one.
 pub struct Purse {
     budget: DayBudget,
     spending: Arc<dyn Spending>,
     clock: Arc<dyn Clock>,
     meter: Arc<dyn Meter>,
-    /// One reading at a time; who waits for it uses it.
+    /// Serialises readings; a task that waits uses the reading of the other.
     reading: tokio::sync::Mutex<()>,
     known: Mutex<Known>,
 }
 
-/// What is known of the day.
+/// Known costs of the day.
 #[derive(Debug, Default)]
 struct Known {
     read: Option<Reading>,
-    /// What was written since the reading began of what questions of this process cost.
+    /// Costs of this process that were written since the reading began.
     since: DaySpent,
-    /// What they cost that is not written yet: whether a reading holds it nobody can tell.
+    /// Costs of this process that are not known to be written. A reading may or may not contain them.
     unwritten: DaySpent,
-    /// What is charged for questions of this process that run.
+    /// Reservations of questions of this process that run.
     running: DaySpent,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Debug for Purse {
 }
 
 impl Purse {
-    /// The purse of this budget. It tells nothing by itself: the configuration may be refused yet.
+    /// Creates the tracker without setting metrics, because the configuration may still be refused.
     pub fn new(
         budget: DayBudget,
         spending: Arc<dyn Spending>,
@@ -72,12 +72,12 @@ impl Purse {
         }
     }
 
-    /// Begins to tell: the cap, and that nothing is known to be spent.
+    /// Starts to report metrics: the cap, and no known cost.
     pub fn begin(&self) {
         self.tell(DaySpent::default());
     }
 
-    /// Tells once more what was read of the day last, where anything was: the purse before it told of its own until now.
+    /// Reports the last reading again, if any, because the tracker before this one reported its own until now.
     pub fn tell_again(&self) {
         let read = self.known().read;
         if let Some(reading) = read {
@@ -85,11 +85,11 @@ impl Purse {
         }
     }
 
-    /// Keeps room for one question.
+    /// Reserves room for one question.
     ///
     /// # Errors
     ///
-    /// [`AskError::Budget`] where there is none, or where no day's sum was ever read.
+    /// Returns [`AskError::Budget`] if there is no room, or if no reading of any day has succeeded.
     pub(super) async fn keep(&self, urgent: bool, reserve_usd: f64) -> Result<(), AskError> {
         let today = self.clock.now().date_naive();
         self.read(today).await;
@@ -99,7 +99,7 @@ impl Purse {
                 what: "what the day's budget has left cannot be read".to_owned(),
             });
         };
-        // Of a new day that cannot be read yet nothing is spent but what this process knows of.
+        // If a new day cannot be read yet, only the costs known to this process count.
         let read = Some(reading.spent).filter(|_| reading.day == today);
         let own = known.since + known.unwritten + known.running;
         if !self
@@ -112,27 +112,28 @@ impl Purse {
         Ok(())
     }
 
-    /// A question for which so much was kept has come to its end, at this cost. No journal says so yet.
+    /// Replaces a reservation with the actual cost, which no journal holds yet.
     pub(super) fn settled(&self, urgent: bool, reserve_usd: f64, cost_usd: f64) {
         let mut known = self.known();
         known.running.add(urgent, -reserve_usd);
         known.unwritten.add(urgent, cost_usd);
     }
 
-    /// So much of what was settled stands in the store, or never will: the next reading tells.
+    /// Moves an amount from the unwritten costs to those since the reading. The store holds the amount or never will,
+    /// and the next reading shows which.
     pub(super) fn written(&self, urgent: bool, usd: f64) {
         let mut known = self.known();
         known.unwritten.add(urgent, -usd);
         known.since.add(urgent, usd);
     }
 
-    /// Tells what today has cost, also while nobody asks for room: yesterday's sum would stand there until somebody does.
+    /// Reports the cost of today even if no question is asked. Without this the metric would keep yesterday's sum.
     pub async fn look(&self) {
         self.read(self.clock.now().date_naive()).await;
     }
 
-    /// Reads the day's sum, unless a reading of this day still counts. Where it cannot be read the last one goes on to
-    /// count, with what this process spent since.
+    /// Reads the sum of the day unless the last reading of this day is still valid. If that fails, the last reading
+    /// stays in use together with what this process spent since.
     async fn read(&self, today: NaiveDate) {
         let counts = |known: &Known| {
             let reading = known.read.filter(|reading| reading.day == today);
@@ -154,7 +155,7 @@ impl Purse {
                     at: Instant::now(),
                     spent,
                 });
-                // What was written while the store was read may not be in it.
+                // The reading may miss what was written while it ran.
                 known.since.urgent_usd -= before.urgent_usd;
                 known.since.other_usd -= before.other_usd;
                 drop(known);

@@ -1,4 +1,4 @@
-//! What a journal costs as it grows: answers when they are in, and what was charged for questions that were lost.
+//! Computes the cost of a journal as it grows: answers that arrived, and reservations of questions that were lost.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,18 @@ use nightshift_engine::{CommandId, Event, EventBody, State};
 
 use super::{Charge, is_urgent};
 
-/// The tab of one case at one epoch. The sum of its charges is what the engine counts as spent.
+/// Cost of the journal of one case at one epoch. The sum of the charges equals what the engine counts as spent.
 #[derive(Debug, Default)]
 pub(crate) struct Tab {
     urgent: bool,
-    /// What earlier epochs started and lost: it stays charged, and is noted with the claim.
+    /// Reservations of questions that earlier epochs started and lost. They stay charged and are noted with the
+    /// claim.
     lost_usd: f64,
     running: BTreeMap<CommandId, f64>,
 }
 
 impl Tab {
-    /// The tab of a case that goes on from this state, or begins with an alert of this severity.
+    /// Creates the cost record of a case that continues from this state, or begins with an alert of this severity.
     pub(crate) fn new(severity: nightshift_alert::Severity, before: &State) -> Self {
         let lost = before.in_flight.values();
         Self {
@@ -27,7 +28,7 @@ impl Tab {
         }
     }
 
-    /// What these events cost, which follow those before.
+    /// Returns the cost of these events, which follow the earlier ones.
     pub(crate) fn charge(&mut self, events: &[Event]) -> Charge {
         let mut usd = 0.0;
         for event in events {
@@ -45,11 +46,11 @@ impl Tab {
                         usd += cost.usd;
                     }
                 }
-                // What ran then is dropped, and nobody will hear what it cost.
+                // Running questions are dropped, and their actual cost will never be known.
                 EventBody::TimeUp => {
                     usd += std::mem::take(&mut self.running).values().sum::<f64>();
                 }
-                // Whoever calls a case off writes that, and the store charges what ran.
+                // The store charges running questions when a case is cancelled.
                 EventBody::Opened(_) | EventBody::Cancelled { .. } | EventBody::Concluded(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! The rule, the purse and the tab.
+//! Tests of the rule, the tracker of the day and the cost of a journal.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::bill::{Bill, Permit};
 use super::*;
 use crate::{Spending, StoreError};
 
-/// A store that knows only what days cost.
+/// A store that knows only the cost of days.
 #[derive(Default)]
 struct Ledger {
     spent: Mutex<DaySpent>,
@@ -49,7 +49,7 @@ impl Spending for Ledger {
     }
 }
 
-/// A clock that is set.
+/// A clock with a fixed time.
 struct Set(Mutex<DateTime<Utc>>);
 
 impl Clock for Set {
@@ -86,13 +86,13 @@ impl World {
         ))
     }
 
-    /// The bills of two cases of a process with this purse: of an urgent one, and of another one.
+    /// Returns the cost records of two cases of one process, the first urgent, the second not.
     fn bills(&self, usd: f64) -> [Bill; 2] {
         let purse = self.purse(usd);
         [true, false].map(|urgent| Bill::new(Arc::clone(&purse), urgent))
     }
 
-    /// The answer is in and journaled.
+    /// Settles the answer as if it were journaled.
     fn settle(&self, bill: &Bill, permit: Permit<'_>, urgent: bool, usd: f64) {
         permit.settle(cost(usd));
         self.ledger.note(urgent, usd);
@@ -185,7 +185,7 @@ async fn what_runs_together_is_counted_before_its_answers_are_in() {
     }
     assert!((9..=10).contains(&permits.len()), "{}", permits.len());
     assert_eq!(*world.ledger.reads.lock().unwrap(), 1, "one reading counts");
-    // A question that is dropped stays charged, one that was cheaper makes room.
+    // A question that is dropped stays charged. One that was cheaper makes room.
     drop(permits.pop());
     assert!(urgent.permit(0.1).await.is_err());
     world.settle(&urgent, permits.pop().unwrap(), true, 0.0);
@@ -296,7 +296,7 @@ async fn readings_are_metered() {
         reserved: 4.0,
     };
     assert_eq!(told(), [of(0.0, 0.0), of(1.5, 0.5)]);
-    // Nobody asks for room, and the day is another one.
+    // No question is asked, and a new day has begun.
     *world.clock.0.lock().unwrap() = noon() + TimeDelta::days(1);
     purse.look().await;
     purse.look().await;
@@ -372,7 +372,7 @@ fn the_tab_is_what_the_engine_counts_as_spent() {
             sum += charge.usd;
         }
         assert_eq!((sum, state.spent.usd), (spent, spent));
-        // The next worker takes over what was lost.
+        // The next worker takes over the lost reservations.
         let lost: f64 = state.in_flight.values().map(|one| one.reserved.usd).sum();
         let mut next = Tab::new(Severity::Critical, &state);
         nightshift_engine::apply(&mut state, &claimed(2));
@@ -402,15 +402,15 @@ fn happens() -> impl Strategy<Value = Happens> {
     ]
 }
 
-/// What a question is charged with, and the most that one costs.
+/// Reservation and maximum cost of a question.
 const RESERVE: f64 = 0.1;
 const DEAREST: f64 = 0.3;
 /// Most questions that run at once.
 const RUNNING: usize = 6;
 
 proptest! {
-    /// The bound that `docs/budget.md` states for one process: what the questions that run at once cost beyond what
-    /// they were charged with, for the whole and for the half of the lesser alerts.
+    /// Checks the bound that `docs/budget.md` states for one process: the cost of concurrent questions beyond their
+    /// reservations, for the whole budget and for the half of the other alerts.
     #[test]
     fn the_overshoot_is_bounded(
         happenings in prop::collection::vec(happens(), 1..120), cap in 0.1..3.0_f64,
@@ -422,7 +422,7 @@ proptest! {
             let bills = world.bills(cap);
             let bill = |urgent: bool| &bills[usize::from(!urgent)];
             let mut running: Vec<(Permit<'_>, bool)> = Vec::new();
-            // What questions came to, and what of it is not in the store yet.
+            // Costs of the questions, and the part that is not in the store yet.
             let mut spent = DaySpent::default();
             let mut settled: Vec<(bool, f64)> = Vec::new();
             for one in happenings {

@@ -1,5 +1,5 @@
-//! The end of a canary: once its destination shows it, its case is closed, which takes it away there. That it was closed is
-//! what proves that it came through, so it happens once, and for what was shown in time alone.
+//! Closes the case of a canary once its destination shows it, which removes it there. The closing is the proof that
+//! the canary came through. It is therefore noted once, and only for a canary that was shown in time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,25 +10,23 @@ use nightshift_engine::Clock;
 use super::{CANARY_CLOSER, is_late};
 use crate::{Act, ActKind, CaseId, DeskStatus, Feedback, Showing, StoreError};
 
-/// How canaries end.
 #[derive(Clone)]
 pub struct CanaryEnding {
-    /// Where that is noted.
+    /// Where the closing is noted.
     pub desk: Arc<dyn Feedback>,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// How often canaries are sent.
+    /// Interval between canaries.
     pub every: Duration,
 }
 
 impl CanaryEnding {
-    /// Whether a destination that does not show this canary need not: it was sent too long ago, and others follow it.
+    /// Returns whether a destination may skip this canary because it was sent too long ago and others follow.
     pub(crate) fn is_late(&self, showing: &Showing) -> bool {
         let sent = showing.report.alert.first_seen;
         sent.is_none_or(|sent| is_late(sent, self.clock.now(), self.every))
     }
 
-    /// Notes that a canary is shown now, unless that is noted.
+    /// Notes that a canary is shown now, unless that is noted already.
     pub(crate) async fn shown(&self, id: &CaseId, desk: DeskStatus) -> Result<(), StoreError> {
         if desk == DeskStatus::Closed {
             return Ok(());
@@ -36,7 +34,7 @@ impl CanaryEnding {
         self.shown_at(id, self.clock.now()).await
     }
 
-    /// Notes that a canary was shown then: it proves nothing of what is since, however late that is noted.
+    /// Notes that a canary was shown at this time. A late note proves nothing about the time since.
     pub(super) async fn shown_at(&self, id: &CaseId, at: DateTime<Utc>) -> Result<(), StoreError> {
         let act = Act {
             at,

@@ -1,5 +1,5 @@
-//! The loop that sends canaries: one in each interval, by one of all processes. Which one is agreed over the store, by a
-//! lease such as destinations are served with.
+//! The loop that sends canaries: one process sends one in each interval. The processes agree by a lease in the store,
+//! as for destinations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,31 +11,29 @@ use super::{Canary, CanaryEnding};
 use crate::loops::{PAUSE, pause};
 use crate::{Canaries, Outbox, Outgoing, Publish, StoreError};
 
-/// The lease ends so long before its interval does, so that it is free when the next one begins.
+/// Time between the end of the lease and the end of its interval, so that the lease is free when the next begins.
 const MARGIN: Duration = Duration::from_secs(1);
-/// Between two tries to send one that its broker did not take.
+/// Pause between attempts after the broker refused a canary.
 const AGAIN: Duration = Duration::from_secs(10);
-/// Most canaries whose end was not noted that are ended at once.
+/// Most canaries with an unnoted end that are closed at once.
 const MOST_OPEN: usize = 10;
 
-/// Sends canaries until it is told to stop.
+/// Sends canaries until it is stopped.
 pub struct CanarySending {
-    /// What is sent.
     pub canary: Canary,
-    /// Where it is put.
+    /// Queue that receives the canaries.
     pub to: Arc<dyn Publish>,
-    /// Which process sends.
+    /// Store of the lease that decides which process sends.
     pub outbox: Arc<dyn Outbox>,
-    /// The cases of canaries.
     pub cases: Arc<dyn Canaries>,
-    /// How they end.
+    /// Closes canaries that are shown.
     pub ending: CanaryEnding,
-    /// The name of this process, unlike that of any other.
+    /// Unique name of this process.
     pub holder: String,
 }
 
 impl CanarySending {
-    /// Runs until it is told to stop.
+    /// Sends canaries until `stop` is cancelled.
     pub async fn run(&self, stop: &CancellationToken) {
         let mut owes = false;
         while !stop.is_cancelled() {
@@ -55,8 +53,9 @@ impl CanarySending {
         }
     }
 
-    /// Leaves the canary of this interval, which is not sent, to whoever asks next: a configuration whose key was mended, say.
-    /// Once it is sent the lease stays until the interval ends, or there would be two.
+    /// Releases the lease for a canary that was not sent, so that another process can send it, for example with a
+    /// corrected key. After a successful send the lease stays until the interval ends, so that no second canary is
+    /// sent.
     async fn leave(&self) {
         if let Err(error) = self.outbox.leave(&self.lease(), &self.holder).await {
             tracing::debug!(
@@ -66,8 +65,8 @@ impl CanarySending {
         }
     }
 
-    /// Sends the canary of this interval, if that is for this process to do; how long to wait until the next. `owes` says at
-    /// any time whether it may be for this process alone, and is not sent.
+    /// Sends the canary of this interval if this process holds the lease, and returns how long to wait for the next.
+    /// `owes` is true while this process holds the lease and has not sent.
     async fn round(&self, owes: &mut bool) -> Result<Duration, StoreError> {
         let (number, left) = self.canary.interval(self.ending.clock.now());
         let Some(lease) = left.checked_sub(MARGIN).filter(|lease| !lease.is_zero()) else {
@@ -84,13 +83,14 @@ impl CanarySending {
         Ok(if now == number { left } else { Duration::ZERO })
     }
 
-    /// Who sends has the lease of this name, which no destination has. It is kept until its interval ends, so each length has
-    /// its own: where a shorter one is taken up, nobody waits for the end of a longer one.
+    /// Returns the name of the sender's lease, which no destination has. The name contains the interval length, so
+    /// that a shorter interval does not wait for the end of a longer one.
     fn lease(&self) -> String {
         format!("(canary {})", self.canary.every.as_secs())
     }
 
-    /// Sends it; again and again while that fails, as long as its interval lasts.
+    /// Sends the canary of this interval if this process gets the lease, and returns how long to wait for the next.
+    /// `owes` is true while this process may hold the lease without having sent.
     async fn send(&self, number: i64) {
         loop {
             let now = self.ending.clock.now();
@@ -114,7 +114,8 @@ impl CanarySending {
         sent.map_err(|error| error.to_string())
     }
 
-    /// Ends canaries that are shown and whose end was not noted, because a process died that moment. It may be long ago.
+    /// Closes canaries that are shown but whose end was not noted, because a process died at that moment, possibly
+    /// long ago.
     async fn close_shown(&self) -> Result<(), StoreError> {
         for (id, at) in self.cases.open_canaries(MOST_OPEN).await? {
             self.ending.shown_at(&id, at).await?;

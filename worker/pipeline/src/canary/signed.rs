@@ -1,7 +1,7 @@
 //! The message of a canary: `{"nightshift-canary":{"at":…,"n":…,"source":…},"signature":"v1=…"}`, and nothing else.
 //!
-//! The signature is the HMAC-SHA256, in hex, of the lines `nightshift-canary-v1`, source, number and Unix time, so that it
-//! does not depend on how the JSON is written, and holds for no other source.
+//! The signature is the HMAC-SHA256, in hex, of the lines `nightshift-canary-v1`, source, number and Unix time. It
+//! therefore does not depend on the JSON formatting, and is valid for no other source.
 
 use chrono::{DateTime, SubsecRound as _, Utc};
 use hmac::{Hmac, KeyInit, Mac};
@@ -9,11 +9,11 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-/// Largest message that can be a canary, in bytes; the largest that is made has half of that.
+/// Largest message that can be a canary, in bytes. Generated messages have at most half of that.
 const MOST_BYTES: usize = 512;
-/// Shortest key, in bytes: what is shorter may be guessed.
+/// Shortest key, in bytes. A shorter key could be guessed.
 const LEAST_KEY_BYTES: usize = 20;
-/// What such a message has somewhere.
+/// Text that every canary message contains.
 const NAME: &[u8] = b"\"nightshift-canary\"";
 
 #[derive(Serialize, Deserialize)]
@@ -32,7 +32,7 @@ struct Body {
     source: String,
 }
 
-/// What says that it is a canary; whether it is one, the keys tell.
+/// A message with the shape of a canary. Only the keys show whether it is one.
 pub(super) struct Signed {
     pub(super) number: i64,
     pub(super) at: DateTime<Utc>,
@@ -40,7 +40,7 @@ pub(super) struct Signed {
     code: [u8; 32],
 }
 
-/// The message of this canary, signed with the first of the keys.
+/// Returns the message of this canary, signed with the first key.
 pub(super) fn write(
     source: &str,
     number: i64,
@@ -69,7 +69,7 @@ pub(super) fn write(
 }
 
 impl Signed {
-    /// What a message says, if it has the shape of a canary.
+    /// Parses a message that has the shape of a canary.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let is_likely =
             bytes.len() <= MOST_BYTES && bytes.windows(NAME.len()).any(|window| window == NAME);
@@ -85,8 +85,8 @@ impl Signed {
         })
     }
 
-    /// Whether it was signed for this source with one of the keys. How long the answer takes says nothing of the right
-    /// code.
+    /// Returns whether the message was signed for this source with one of the keys. The comparison with the right
+    /// code takes constant time.
     pub(super) fn is_of(&self, source: &str, keys: &SecretString) -> bool {
         let is_signed = |key: &str| {
             key.len() >= LEAST_KEY_BYTES

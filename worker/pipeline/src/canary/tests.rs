@@ -1,11 +1,10 @@
-//! Canaries are known by their signature alone.
+//! Canaries are recognised by their signature alone.
 
 mod attacks;
 mod sending;
 
 use super::*;
 
-/// A quarter of an hour.
 const EVERY: Duration = Duration::from_secs(900);
 const KEY: &str = "0123456789abcdef0123456789abcdef";
 

@@ -1,4 +1,4 @@
-//! A file as it was written is sound; a file with any other byte in it is not.
+//! An unchanged file is sound. A file with any changed byte is not.
 
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ fn lines(events: &str) -> Vec<JournalLine> {
     lines.collect()
 }
 
-/// The id that the events of the fixture tell.
+/// Returns the case id in the events of the fixture.
 fn case_id() -> CaseId {
     let opened = read_event(EVENTS.lines().next().unwrap()).unwrap();
     let EventBody::Opened(opened) = opened.body else {

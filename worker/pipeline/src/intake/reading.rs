@@ -1,4 +1,4 @@
-//! From the bytes of messages to what is committed, and our own alert about what cannot be read.
+//! Turns the bytes of messages into arrivals, and creates our own alert about messages that cannot be read.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::{Arrival, UnknownSeverities};
 use crate::{Accepted, Canary, Fate, Message};
 
-/// How the messages of a batch are read.
+/// Settings for reading the messages of a batch.
 pub(super) struct Reading {
     pub(super) source: String,
     pub(super) options: ReadOptions,
@@ -23,17 +23,17 @@ pub(super) struct Reading {
     pub(super) now: DateTime<Utc>,
 }
 
-/// What of a batch a message is.
+/// The part of a batch that a message makes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Share {
-    /// So many arrivals, behind those of the messages before it.
+    /// This many arrivals, following those of earlier messages.
     Read(usize),
-    /// It was not read.
+    /// The message was not read.
     Unread,
 }
 
-/// What becomes of each message whose batch is committed: unreadable is one of which a part is kept as a dead letter,
-/// whether it was not read or the store would not have it.
+/// Returns the disposition of each message of a committed batch. A message is a dead letter if any part of it was
+/// kept as one, because it was unreadable or the store refused it.
 pub(super) fn fates<'a>(
     shares: &[Share],
     mut accepted: &'a [Accepted],
@@ -55,7 +55,7 @@ pub(super) fn fates<'a>(
 }
 
 impl Reading {
-    /// What the messages hold, and how much of it each.
+    /// Returns the arrivals of all messages, and the share of each message.
     pub(super) fn all(mut self, messages: &[Message]) -> (Arc<[Arrival]>, Vec<Share>) {
         let mut batch = Vec::new();
         let mut shares = Vec::with_capacity(messages.len());
@@ -74,7 +74,7 @@ impl Reading {
         (batch.into(), shares)
     }
 
-    /// The canary that the message is, if it is one.
+    /// Returns the canary if the message is one.
     fn canary(&self, message: &Message) -> Option<Arrival> {
         let canary = self.canary.as_ref()?;
         Some(Arrival {
@@ -89,7 +89,7 @@ impl Reading {
     }
 }
 
-/// Everything that a message holds: its alerts, and what of it could not be read.
+/// Returns all alerts of a message and its unreadable parts.
 #[must_use]
 pub fn read_message(
     source: &str,
@@ -100,7 +100,7 @@ pub fn read_message(
     read_with(nightshift_alert::read, source, message, options, now)
 }
 
-/// The same with this reader, whose panic is contained: it is a fault of ours over one message, and the others go on.
+/// Reads a message with this reader and catches its panic, so that a bug over one message does not stop the others.
 pub(super) fn read_with(
     reader: impl Fn(&[u8], &ReadOptions) -> Result<nightshift_alert::Batch, ReadError>,
     source: &str,
@@ -122,7 +122,7 @@ pub(super) fn read_with(
         let alert = unreadable_alert(source, bytes, &why, now);
         arrival(alert, bytes.into(), Some(why))
     };
-    // Nothing that it could have left half done outlives it.
+    // No state that the reader could leave half changed outlives the call.
     let read = catch_unwind(AssertUnwindSafe(|| reader(&message.bytes, options)));
     let read = read.map_err(|_| {
         tracing::error!(
@@ -152,8 +152,8 @@ pub(super) fn read_with(
     }
 }
 
-/// The traces that more than one alert of a message comes from. One trace is one case: each of these gets its own, and is
-/// linked to where it came from.
+/// Returns the traces that more than one alert of a message has. One trace is one case, so each of these alerts gets
+/// its own trace, linked to the shared one.
 fn shared(alerts: &[Alert]) -> Vec<TraceContext> {
     let mut shared = Vec::new();
     let mut seen = HashSet::new();
@@ -165,7 +165,7 @@ fn shared(alerts: &[Alert]) -> Vec<TraceContext> {
     shared
 }
 
-/// Our own alert about a message that could not be read: one per source and hour.
+/// Returns our own alert about a message that could not be read: one per source and hour.
 #[must_use]
 pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc>) -> Alert {
     let digest = hex::encode(Sha256::digest(bytes));
@@ -226,7 +226,7 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
     }
 }
 
-/// Returns a source as what the alert concerns.
+/// Returns the source as a resource that the alert concerns.
 fn source_resource(source: &str) -> Resource {
     Resource {
         kind: "Source".to_owned(),
@@ -236,7 +236,7 @@ fn source_resource(source: &str) -> Resource {
     }
 }
 
-/// The hour of a time, as `2026-11-20T03`.
+/// Returns the hour of a time, as `2026-11-20T03`.
 fn hour(time: DateTime<Utc>) -> String {
     let text = time.to_rfc3339_opts(SecondsFormat::Secs, true);
     text.chars().take("2026-11-20T03".len()).collect()

@@ -1,11 +1,11 @@
-//! Severities that nobody explained are logged once for each feed and value: somebody should name their scale.
+//! Logs unknown severities once for each feed and value, so that an operator can configure their scale.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use nightshift_alert::{Alert, Flag};
 
-/// Most feeds and values that are kept: whoever writes alerts may write any word.
+/// Most feeds and values that are kept, because senders of alerts can write any word.
 const MOST: usize = 256;
 
 /// The severities that were logged.
@@ -13,7 +13,7 @@ const MOST: usize = 256;
 pub struct UnknownSeverities(Mutex<HashSet<(String, String)>>);
 
 impl UnknownSeverities {
-    /// Logs what of an alert's severity is not known, unless it was logged before.
+    /// Logs an unknown severity of an alert, unless it was logged before.
     pub(super) fn log(&self, source: &str, alert: &Alert) {
         for flag in &alert.flags {
             if let Flag::UnknownSeverity { value } = flag

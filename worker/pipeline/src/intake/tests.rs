@@ -1,4 +1,4 @@
-//! Intake against a source and a store that do as they are told.
+//! Tests of intake with a scripted source and store.
 
 mod fakes;
 
@@ -108,7 +108,7 @@ async fn f13_messages_are_held_while_a_commit_is_slow() {
         .iter()
         .map(|(after, _)| after.as_secs())
         .collect();
-    // They may have been ours for 24 seconds when they were handed over.
+    // The messages may have been held for 24 seconds when they were delivered.
     assert_eq!(at, [6, 36, 66, 96]);
 }
 
@@ -168,7 +168,7 @@ fn f05_a_panic_over_a_message_makes_it_a_dead_letter_with_its_bytes() {
     assert!(why.contains("panicked"), "{why}");
 }
 
-/// Messages of which nine fit into one batch.
+/// Returns messages of which nine fit into one batch.
 fn large(many: u32) -> Vec<String> {
     let padding = " ".repeat(BATCH_BYTES / 9 - 1_000);
     (0..many)

@@ -1,8 +1,9 @@
-//! The delivery loop of one destination: one process at a time serves it, so that order and rate are global.
+//! The delivery loop of one destination. One process at a time serves a destination, so that order and rate limit
+//! hold globally.
 //!
-//! Before a report is sent that is noted; where a try began and nobody heard how it ended, the destination is asked first
-//! whether it shows the report. What a destination refuses for good goes to the next one of the alert's route that wants it.
-//! A command that shows its own cases alone does it in the same way.
+//! An attempt is noted before the report is sent. After an attempt with an unknown result, the destination is first
+//! asked whether it shows the report. A report that a destination refuses for good goes to the next destination of
+//! the alert's route that wants it. A command that shows its own cases uses the same code.
 
 mod giving_up;
 mod handing_on;
@@ -28,54 +29,51 @@ use crate::spans;
 use crate::{CanaryEnding, Destination, Due, Outbox, StoreError, Wake};
 use trying::Went;
 
-/// How long a process serves a destination without renewal, which comes before each send: longer than one takes.
+/// Duration of the lease for a destination. The lease is renewed before each send and is longer than one send takes.
 const LEASE: Duration = Duration::from_secs(45);
-/// Reports of one round where none has to wait for another.
+/// Reports of one round if the destination has no pace.
 const MOST: usize = 20;
-/// Reports that are read at once where each waits for the one before it: to put them in order costs the more the more
-/// of them wait.
+/// Reports that are read at once if the destination has a pace. Sorting costs more the more reports wait.
 const MOST_PACED: usize = 50;
-/// Longest time for which nobody asks a destination that wants to be left alone: what it said is of one report, and the next
-/// try tells whether it still holds.
+/// Longest time for which a busy destination is not asked. The time that it named is about one report, and the next
+/// attempt shows whether it still holds.
 const LONGEST_REST: Duration = Duration::from_secs(60);
-/// How long their order is believed without a ring: what is tried again becomes due without one, and another process on
-/// SQLite rings none here.
+/// How long the order of reports is kept without a notification. Retries become due without one, and another process
+/// on SQLite sends none here.
 const IN_ORDER: Duration = Duration::from_secs(10);
 
-/// How a round ended.
+/// Result of one round.
 enum Round {
-    /// There may be more that is due.
+    /// More reports may be due.
     More,
-    /// Nothing is due, or not for us.
+    /// Nothing is due, or another process serves the destination.
     Over,
-    /// The destination wants to be left alone for so long.
+    /// The destination asks for a pause of this length.
     LeftAlone(Duration),
 }
 
-/// Shows reports at one destination until it is told to stop.
+/// Shows reports at one destination until it is stopped.
 pub struct Delivering {
-    /// What is due.
+    /// Store of due reports.
     pub outbox: Arc<dyn Outbox>,
-    /// What the destination is, e.g. `slack`, as the configuration calls it.
+    /// Kind of the destination as in the configuration, such as `slack`.
     pub kind: String,
-    /// Where it goes.
     pub destination: Arc<dyn Destination>,
-    /// Who takes what it refuses for good.
+    /// Finds another destination for reports that this one refuses for good.
     pub handing_on: Arc<HandingOn>,
-    /// Rings when there may be work.
+    /// Notifies when there may be work.
     pub wake: Arc<dyn Wake>,
-    /// Where measurements go.
     pub meter: Arc<dyn Meter>,
-    /// The name of this process, unlike that of any other.
+    /// Unique name of this process.
     pub holder: String,
-    /// The daily digest, where it is posted here.
+    /// The daily digest, if it is posted here.
     pub digest: Option<DigestPlan>,
-    /// How canaries end that are shown here.
+    /// Closes canaries that are shown here.
     pub canary: Option<CanaryEnding>,
 }
 
 impl Delivering {
-    /// Runs until it is told to stop; a send that is under way then has a few seconds to end.
+    /// Runs until `stop` is cancelled. A send in progress then has a few seconds to finish.
     pub async fn run(&self, stop: &CancellationToken) {
         let span = spans::of_destination(self.destination.name());
         self.show_until(stop).instrument(span).await;
@@ -108,7 +106,7 @@ impl Delivering {
         self.leave().await;
     }
 
-    /// What is due now, of a destination that this process serves.
+    /// Shows the due reports if this process serves the destination.
     async fn round(&self, heard: &mut u64, stop: &CancellationToken) -> Result<Round, StoreError> {
         self.see_to_digest().await;
         let is_paced = !self.destination.pace().is_zero();
@@ -121,7 +119,7 @@ impl Delivering {
             Round::More
         };
         for (number, one) in due.into_iter().enumerate() {
-            // What is more severe does not wait for those that were read before it.
+            // A more severe report does not wait for those that were read before it.
             let is_next = is_paced && number > 0;
             if is_next && (read.elapsed() >= IN_ORDER || self.has_rung(heard)) {
                 return Ok(round);
@@ -135,7 +133,7 @@ impl Delivering {
             }
             match shown {
                 Went::Well => {}
-                // Something more severe may have come while it was tried.
+                // A more severe report may have arrived during the attempt.
                 Went::Badly => return Ok(round),
                 Went::LeftAlone(time) => return Ok(Round::LeftAlone(time)),
             }
@@ -143,7 +141,7 @@ impl Delivering {
         Ok(round)
     }
 
-    /// Posts the digest where it is due. Reports do not wait for one that cannot be made.
+    /// Posts the digest when it is due. Reports do not wait for a digest that cannot be made.
     async fn see_to_digest(&self) {
         let Some(digest) = &self.digest else {
             return;
@@ -156,7 +154,7 @@ impl Delivering {
         }
     }
 
-    /// Whether the bell rang after the ring that was heard last; it is heard now.
+    /// Returns whether there was a notification after the last seen one, and marks it as seen.
     fn has_rung(&self, heard: &mut u64) -> bool {
         let rung = self.wake.wait_for_work(*heard).now_or_never();
         let rung = rung.filter(|number| number > heard);
@@ -164,13 +162,13 @@ impl Delivering {
         rung.is_some()
     }
 
-    /// Whether this process serves the destination, for another while.
+    /// Takes or renews the lease for the destination, and returns whether this process holds it.
     async fn serves(&self) -> Result<bool, StoreError> {
         let name = self.destination.name();
         self.outbox.serve(name, &self.holder, LEASE).await
     }
 
-    /// Serves it no more.
+    /// Releases the lease for the destination.
     async fn leave(&self) {
         let left = self
             .outbox
@@ -184,7 +182,7 @@ impl Delivering {
         }
     }
 
-    /// Shows one report. None: it is not for us any more, or we are told to stop.
+    /// Shows one report. Returns `None` if this process no longer serves the destination or `stop` is cancelled.
     async fn in_turn(
         &self,
         due: Due,
@@ -194,7 +192,7 @@ impl Delivering {
             return Ok(None);
         }
         let span = spans::of_delivery(self.destination.name(), &due);
-        // What it holds across its waits is large, and would be in all around it.
+        // The future holds large state across its waits; boxing keeps the outer futures small.
         Box::pin(self.show(due).instrument(span)).await.map(Some)
     }
 }

@@ -1,5 +1,5 @@
-//! The daily digest: when it is due, and how it is made. The delivery loop of its destination posts it, so that one
-//! process does.
+//! Decides when the daily digest is due and builds it. The delivery loop of its destination posts it, so that only
+//! one process does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,29 +11,27 @@ use nightshift_engine::{Clock, Measure, Meter};
 
 use crate::{DeliveryError, Destination, Digest, Digests, Mutes, Outbox, StoreError};
 
-/// Between two tries of a digest that could not be posted; so long nobody looks for one that is in doubt.
+/// Time between attempts of a digest that could not be posted. A digest in doubt is not looked up before this time.
 const AGAIN: Duration = Duration::from_secs(120);
 
-/// The same of one that was refused: somebody has to mend that first.
+/// Time between attempts of a digest that was refused, because somebody has to fix the cause first.
 const REFUSED_AGAIN: Duration = Duration::from_secs(1_800);
 
-/// When a digest is posted, and what it is made of.
+/// When a digest is posted, and the sources of its content.
 pub struct DigestPlan {
-    /// At which hour of the day.
+    /// Local time of the post.
     pub at: NaiveTime,
-    /// In which time zone.
+    /// Time zone of the post.
     pub zone: Tz,
-    /// What days brought.
+    /// Store of the day's numbers.
     pub digests: Arc<dyn Digests>,
-    /// Mutes.
     pub mutes: Arc<dyn Mutes>,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// When to look again, in seconds since 1970: nothing is asked of the store before.
+    /// Time of the next check, in seconds since 1970. The store is not queried before.
     pub next: AtomicI64,
 }
 
-/// A day between two digests.
+/// The day between two digests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Day {
     date: NaiveDate,
@@ -43,7 +41,7 @@ struct Day {
 }
 
 impl DigestPlan {
-    /// Posts the digest of the last day, if that was not done yet. The caller serves the destination.
+    /// Posts the digest of the last day, unless that was done. The caller holds the lease for the destination.
     pub(super) async fn round(
         &self,
         outbox: &dyn Outbox,
@@ -56,7 +54,7 @@ impl DigestPlan {
             return Ok(());
         }
         let is_first_look = next == 0;
-        // Whatever fails from here on is tried again, and not at each round.
+        // A failure from here on is retried, but not in each round.
         self.next
             .store((now + AGAIN).timestamp(), Ordering::Relaxed);
         let (name, day) = (destination.name(), last(now, self.at, self.zone));
@@ -65,7 +63,7 @@ impl DigestPlan {
             return Ok(());
         };
         if in_doubt && is_first_look {
-            // The process that began it may have died this moment, and its post be under way still.
+            // The process that began the post may have died just now, and its post may still be in progress.
             return Ok(());
         }
         let count = |outcome| {
@@ -106,7 +104,7 @@ impl DigestPlan {
     }
 }
 
-/// The last day that is over at this time.
+/// Returns the last day that is over at this time.
 fn last(now: DateTime<Utc>, at: NaiveTime, zone: Tz) -> Day {
     let today = now.with_timezone(&zone).date_naive();
     let is_over = moment(today, at, zone) <= now;
@@ -124,7 +122,7 @@ fn before(date: NaiveDate) -> NaiveDate {
     date.checked_sub_days(Days::new(1)).unwrap_or(date)
 }
 
-/// This hour on this day: the first of two where clocks go back, an hour later where they go forward over it.
+/// Returns this local time on this day: the first of two if clocks go back, an hour later if they skip it.
 fn moment(date: NaiveDate, at: NaiveTime, zone: Tz) -> DateTime<Utc> {
     let local = date.and_time(at);
     let later = local + chrono::Duration::hours(1);

@@ -1,7 +1,7 @@
-//! How many alerts the inbox has room for: intake stops above `inbox_max`, and a flood stays in its broker.
+//! Limits the inbox: intake stops above `inbox_max`, and a flood stays in its broker.
 //!
-//! One task reads how many cases wait, all sources ask here. Until it was read once there is no room: a store that nobody
-//! can read takes nothing either.
+//! One task counts the waiting cases, and all sources ask here. There is no room until the first count, because a
+//! store that cannot be read does not accept alerts either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::{Accepted, Arrival, Inbox, StoreError};
 
-/// The room of the inbox.
+/// Remaining room of the inbox.
 #[derive(Debug)]
 pub struct InboxRoom {
     most: u64,
@@ -20,7 +20,7 @@ pub struct InboxRoom {
 }
 
 impl InboxRoom {
-    /// Room for so many cases that wait.
+    /// Creates room for this many waiting cases.
     #[must_use]
     pub fn new(most: u64) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl InboxRoom {
         }
     }
 
-    /// Says how many cases wait now.
+    /// Sets the number of waiting cases.
     pub fn set(&self, waiting: u64) {
         let was_full = self.is_full();
         self.waiting.send_replace(Some(waiting));
@@ -46,19 +46,20 @@ impl InboxRoom {
         }
     }
 
-    /// Whether it is known that there is no room.
+    /// Returns whether the inbox is known to be full.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.left() == Some(0)
     }
 
-    /// Whether the last batch was not committed. A full disk or a standby may be read all the while.
+    /// Returns whether the last batch was not committed. A store with a full disk, or a standby, may still be
+    /// readable.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.is_refused.load(Ordering::Relaxed)
     }
 
-    /// Says that so many more wait, until they are counted again.
+    /// Counts this many more waiting cases until the next count.
     pub(super) fn took(&self, more: u64) {
         self.waiting.send_modify(|waiting| {
             if let Some(waiting) = waiting {
@@ -67,7 +68,7 @@ impl InboxRoom {
         });
     }
 
-    /// Waits for room; how much there is.
+    /// Waits until there is room, and returns how much.
     pub(super) async fn wait(&self) -> u64 {
         let mut waiting = self.waiting.subscribe();
         loop {
@@ -75,7 +76,7 @@ impl InboxRoom {
                 return left;
             }
             if waiting.changed().await.is_err() {
-                // Never: the sender is ours.
+                // The sender is owned by `self`, so this does not happen.
                 return 0;
             }
         }
@@ -87,11 +88,9 @@ impl InboxRoom {
     }
 }
 
-/// An inbox whose room hears whether it takes what it is given.
+/// An inbox that records in its room whether batches are committed.
 pub struct Heard {
-    /// The inbox.
     pub inbox: Arc<dyn Inbox>,
-    /// Its room.
     pub room: Arc<InboxRoom>,
 }
 

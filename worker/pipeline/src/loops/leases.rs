@@ -1,4 +1,4 @@
-//! The leases that a worker holds, renewed together: one statement however many cases run.
+//! Renews all leases of a worker together: one statement, however many cases run.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{CaseId, Cases, Lease};
 
-/// The leases of the cases that run, and what ends those whose lease is lost.
+/// Leases of the running cases, with the tokens that stop cases whose lease is lost.
 #[derive(Debug, Default)]
 pub(super) struct Leases(Mutex<BTreeMap<CaseId, (Lease, CancellationToken)>>);
 
@@ -18,8 +18,9 @@ impl Leases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Renews it from now on. What it gives is cancelled when the lease is lost. One that is held of the same case is lost
-    /// with that: the case was called off, or its lease ended, and it could be claimed again.
+    /// Renews the lease from now on, and returns a token that is cancelled when the lease is lost. An older lease of
+    /// the same case is thereby lost: the case was cancelled, or the lease ended, and the case could be claimed
+    /// again.
     pub(super) fn add(&self, lease: &Lease) -> CancellationToken {
         let lost = CancellationToken::new();
         let held = (lease.clone(), lost.clone());
@@ -30,7 +31,7 @@ impl Leases {
         lost
     }
 
-    /// Only this one: the case may have been given back and claimed again since.
+    /// Removes only this lease, because the case may have been released and claimed again since.
     pub(super) fn remove(&self, lease: &Lease) {
         let mut held = self.held();
         if held
@@ -52,8 +53,8 @@ impl Leases {
         }
     }
 
-    /// Renews all of them, for ever. A renewal that fails is tried at the next turn. Who works on what is lost is told: a
-    /// case that somebody called off asks its model nothing more.
+    /// Renews all leases until dropped. A failed renewal is tried again at the next tick. The task of a lost lease is
+    /// stopped, so a cancelled case makes no further model calls.
     pub(super) async fn renew(&self, cases: &dyn Cases, every: Duration) {
         let mut turns = tokio::time::interval(every);
         turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

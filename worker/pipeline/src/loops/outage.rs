@@ -1,8 +1,9 @@
-//! What cases do while the models are down: they wait, and those that waited long enough get the playbook's report.
+//! Handles cases while the models are down: they wait, and those that waited long enough get a report of the
+//! playbook.
 //!
-//! Running cases were released at their turn without an attempt (the engine does that). When the circuit lets a request
-//! through, a question about nothing tries whether the models are back; then what was concluded without them is triaged
-//! again.
+//! The engine releases running cases at their next turn without counting an attempt. When the circuit breaker allows
+//! a request, a question without a case probes whether the models are back. Cases that were concluded without models
+//! are then triaged again.
 
 use std::sync::Arc;
 
@@ -13,44 +14,43 @@ use nightshift_engine::{Event, EventBody};
 
 use crate::{Claimed, Triage, Waited, is_urgent};
 
-/// So often models may leave one case without an answer while they are up. A text that makes their server fail does so
-/// each time, and opens their circuit for all.
+/// How often models that are up may fail to answer one case. A text that makes their server fail does so each time,
+/// and opens the circuit for all cases.
 const MOST_WITHDRAWN: usize = 2;
 
-/// Whether the models can be asked.
+/// State of the models.
 #[async_trait]
 pub trait ModelHealth: Send + Sync {
-    /// Whether none of them can be.
+    /// Returns whether no model can be asked.
     fn are_down(&self) -> bool;
 
-    /// Whether one request may try whether they, or one of them that others stand in for, are back.
+    /// Returns whether one request may probe whether the models are back. This includes a single model that others
+    /// substitute.
     fn may_probe(&self) -> bool;
 
-    /// Tries it, with a question that no case is about and that costs a few tokens.
+    /// Sends the probe: a question without a case that costs a few tokens.
     async fn probe(&self);
 }
 
-/// What is done while the models are down.
+/// Behaviour while the models are down.
 #[derive(Clone)]
 pub struct Outage {
-    /// Whether they are.
     pub health: Arc<dyn ModelHealth>,
-    /// Triages what has waited long enough: with analysts that do not wait for a model.
+    /// Triages cases that have waited long enough, with analysts that do not wait for a model.
     pub overdue: Triage,
-    /// How long cases wait.
     pub waits: Waited,
 }
 
 impl Outage {
-    /// Who takes a case that its models leave without an answer though they are up.
+    /// Returns the triage for a case that its models leave unanswered although they are up.
     pub(super) fn despite(&self) -> Triage {
         let mut overdue = self.overdue.clone();
         overdue.models_are_up = true;
         overdue
     }
 
-    /// Whether a case waits for its models no longer though they are up: they left it without an answer too often, or so
-    /// long ago that it would have its report if they had stayed away.
+    /// Returns whether a case stops waiting for models that are up. Either they left it unanswered too often, or the
+    /// first time was so long ago that it would have its report had they stayed down.
     pub(super) fn is_over_for(&self, case: &Claimed, now: DateTime<Utc>) -> bool {
         is_over(&self.waits, &case.events, case.alert.severity, now)
     }
@@ -66,8 +66,8 @@ fn is_over(waits: &Waited, events: &[Event], severity: Severity, now: DateTime<U
     withdrawn.len() >= MOST_WITHDRAWN || withdrawn.first().is_some_and(has_waited)
 }
 
-/// When this triage was given back because no model answered, once for each worker that had it. Where it had no turn at a
-/// model that answers others, it waits on: `[limits] minutes` ends that.
+/// Returns the times at which this triage was released because no model answered, one per worker. A case that got no
+/// turn at a busy model keeps waiting: `[limits] minutes` ends that.
 fn withdrawn(events: &[Event]) -> Vec<DateTime<Utc>> {
     let (mut times, mut is_noted) = (Vec::new(), false);
     for event in events {

@@ -1,4 +1,4 @@
-//! The loop that notices when a register file changes: benign cases are due then.
+//! The loop that notices changed register files and makes benign cases due for re-evaluation.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,26 +12,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Rechecks;
 
-/// Between two looks at the files.
+/// Time between two checks of the files.
 const EVERY: Duration = Duration::from_secs(60);
-/// Until cases are due: by then every worker reads the changed file, wherever it is mounted.
+/// Delay until cases are due. By then every worker reads the changed file, wherever it is mounted.
 const SETTLED: TimeDelta = TimeDelta::minutes(2);
 
-/// When a file was written, and how long it is; none where it cannot be read.
+/// Modification time and length of a file, or `None` if it cannot be read.
 type Stamp = Option<(SystemTime, u64)>;
 
-/// Looks at register files until it is told to stop.
+/// Watches register files until it is stopped.
 pub struct RegisterWatch {
-    /// The files.
     pub files: Vec<PathBuf>,
-    /// Where it is noted what they hold.
+    /// Store of the noted fingerprints.
     pub rechecks: Arc<dyn Rechecks>,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
 }
 
 impl RegisterWatch {
-    /// Runs until it is told to stop.
+    /// Runs until `stop` is cancelled.
     pub async fn run(&self, stop: &CancellationToken) {
         let mut looks = interval(EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -45,7 +43,7 @@ impl RegisterWatch {
         }
     }
 
-    /// Notes what the files hold, where they were written since the last look that was noted.
+    /// Notes the fingerprint of the files if they were written since the last noted check.
     async fn look(&self, seen: &mut Option<Vec<Stamp>>) {
         let (files, before) = (self.files.clone(), seen.clone());
         let looked = tokio::task::spawn_blocking(move || {
@@ -77,7 +75,7 @@ fn stamp(file: &Path) -> Stamp {
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
-/// Of what the files hold, in their order: their names differ between hosts.
+/// Returns a fingerprint of the contents in their order. The names are excluded because they differ between hosts.
 fn fingerprint(files: &[PathBuf]) -> String {
     let mut hash = Sha256::new();
     for file in files {

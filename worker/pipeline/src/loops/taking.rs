@@ -1,5 +1,6 @@
-//! The intake loop of one source: no more than there is room for, one batch after the other. While one is committed the
-//! next is received and read: reading is work for this machine, committing is mostly waiting for another one.
+//! The intake loop of one source. It takes no more than there is room for and commits one batch after the other.
+//! While one batch is committed the next is received and read: reading uses this machine, committing mostly waits for
+//! the store.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,25 +14,24 @@ use super::{InboxRoom, PAUSE, pause};
 use crate::spans;
 use crate::{Intake, IntakeError, Message, Received, Source, SourceError};
 
-/// Most batches that are read or committed at once; further messages stay at their source. What comes while two full ones
-/// are under way is read before the first of them is committed: the store never waits for it.
+/// Most batches that are read or committed at once; further messages stay at their source. With three, a full batch
+/// is read before an earlier commit ends, so the store never waits for it.
 const UNDER_WAY: usize = 3;
 
-/// Takes messages from a source until it is told to stop.
+/// Takes messages from a source until it is stopped.
 pub struct Taking {
-    /// How messages become cases.
+    /// Turns messages into cases.
     pub intake: Intake,
-    /// Where they come from.
     pub source: Arc<dyn Source>,
-    /// How many the inbox may take.
+    /// Room of the inbox.
     pub room: Arc<InboxRoom>,
     /// Most messages of one batch.
     pub batch: usize,
 }
 
 impl Taking {
-    /// Runs until it is told to stop, or the source has come to its end. What was taken and is not committed is given
-    /// back then, and comes again.
+    /// Runs until `stop` is cancelled or the source has ended. Messages that are not committed then are nacked and
+    /// redelivered.
     pub async fn run(&self, stop: &CancellationToken) {
         let span = spans::of_source(self.source.name());
         self.run_until(stop).instrument(span).await;
@@ -46,7 +46,7 @@ impl Taking {
         self.source.close().await;
     }
 
-    /// Receives one batch while the one before is read and committed.
+    /// Receives one batch while the previous one is read and committed.
     async fn take(&self, stop: &CancellationToken) {
         let mut under_way = FuturesUnordered::new();
         let mut receiving = pin!(self.receive());
@@ -61,7 +61,7 @@ impl Taking {
                             under_way.push(self.intake.take(self.source.as_ref(), messages));
                         }
                         Ok(None) => has_ended = true,
-                        // The source waits by itself before it tries again.
+                        // The source itself waits before it tries again.
                         Err(error) => tracing::warn!(error = with_causes(&error), "no messages come"),
                     }
                     if !has_ended {
@@ -72,7 +72,7 @@ impl Taking {
         }
     }
 
-    /// One batch of what there is room for; none when the source has come to its end.
+    /// Receives one batch within the room, or returns `None` when the source has ended.
     async fn receive(&self) -> Result<Option<Vec<Message>>, SourceError> {
         let room = self.room.wait().await;
         let most = usize::try_from(room).unwrap_or(usize::MAX).min(self.batch);

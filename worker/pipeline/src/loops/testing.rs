@@ -1,4 +1,4 @@
-//! What tests of the loops share.
+//! Shared helpers for tests of the loops.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,12 +8,12 @@ use chrono::{DateTime, Utc};
 
 use crate::{Change, DueRecheck, Rechecks, StoreError};
 
-/// A store in which no case is due, and what it was asked.
+/// A store without due cases that records its calls.
 #[derive(Default)]
 pub(crate) struct RecordedRechecks {
-    /// How often it was asked for cases that are due.
+    /// Number of queries for due cases.
     pub(crate) takes: AtomicUsize,
-    /// The fingerprints of registers that were noted.
+    /// Noted fingerprints of registers.
     pub(crate) noted: Mutex<Vec<String>>,
 }
 

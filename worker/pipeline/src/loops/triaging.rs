@@ -1,7 +1,9 @@
-//! The triage loop: claims cases while there are slots, runs each in a task of its own, and gives them back at the end.
+//! The triage loop: claims cases while there are slots, runs each in its own task, and releases them when it is
+//! stopped.
 //!
-//! A fifth of the slots, at least one, is kept for high and critical cases. A case whose task panics keeps its lease until
-//! that ends, and is counted as a crash: another worker takes it over, and after three of them it is failed.
+//! A fifth of the slots, at least one, is reserved for high and critical cases. A case whose task panics keeps its
+//! lease until the lease ends, which counts as a crash. Another worker then takes the case over, and after three
+//! crashes the case fails.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,73 +23,75 @@ use super::{Outage, PAUSE, pause};
 use crate::spans;
 use crate::{Claimed, Lane, Lease, Rechecks, StoreError, Triage, TriageError, Wake};
 
-/// How long cases have to be given back when the loop is told to stop.
+/// Time for releasing cases when the loop is stopped.
 const GRACE: Duration = Duration::from_secs(7);
-/// Between two renewals of leases, however long they are: only then a worker hears that a case of its own was called off.
+/// Longest time between two renewals, however long leases are. A worker learns only at a renewal that one of its
+/// cases was cancelled.
 const LONGEST_RENEWAL: Duration = Duration::from_secs(10);
-/// Cases that are triaged again at once when the models are back.
+/// Cases that are queued again at once when the models are back.
 const AGAIN: usize = 100;
 
-/// Time between two questions for such cases while the models are up. A case that began during the outage may end after
-/// it, at another worker or of an earlier configuration, and nobody tells of that.
+/// Time between two queries for such cases while the models are up. A case that began during the outage may end after
+/// it, at another worker or under an earlier configuration, without a notification.
 const ASK_AGAIN: Duration = Duration::from_secs(60);
 
-/// Most benign cases that are evaluated again at the same time.
+/// Most benign cases that are re-evaluated at the same time.
 const MOST_RECHECKS: usize = 8;
-/// Time between two questions for such cases.
+/// Time between two queries for such cases.
 const ASK_FOR_RECHECKS: Duration = Duration::from_secs(10);
-/// Until another worker takes one that was taken and of which nothing is heard.
+/// Time until another worker may take a case whose re-evaluation was not finished.
 const RECHECK_LEASE: TimeDelta = TimeDelta::minutes(15);
 
-/// Triages cases until it is told to stop.
+/// Triages cases until it is stopped.
 pub struct Triaging {
-    /// How a case is triaged.
+    /// Triages a single case.
     pub triage: Triage,
-    /// Rings when there may be work.
+    /// Notifies when there may be work.
     pub wake: Arc<dyn Wake>,
-    /// Cases at the same time.
+    /// Most cases that run at the same time.
     pub max_cases: usize,
-    /// How long a lease holds without renewal.
+    /// Duration of a lease without renewal.
     pub lease: Duration,
-    /// What is done while the models are down; none where no model is asked.
+    /// Behaviour while the models are down; `None` if no model is used.
     pub outage: Option<Outage>,
-    /// Where benign cases are that are evaluated again; none where they are not.
+    /// Store of the benign cases to re-evaluate; `None` if re-evaluation is off.
     pub rechecks: Option<Arc<dyn Rechecks>>,
 }
 
-/// A case that runs.
+/// A running case.
 struct Held {
     lease: Lease,
     is_urgent: bool,
-    /// Whether it is triaged without models, and may have to be once more.
+    /// Whether the case is triaged without models and may have to be triaged once more.
     is_overdue: bool,
-    /// What lines about it belong to.
+    /// Span of the log lines about the case.
     span: Span,
 }
 
-/// The cases that run.
+/// All running cases.
 #[derive(Default)]
 struct Running {
     tasks: JoinSet<Result<(), TriageError>>,
     cases: HashMap<Id, Held>,
     leases: Arc<Leases>,
     probe: JoinSet<()>,
-    /// Benign cases that are evaluated again. They have no slots: no alert waits for them.
+    /// Re-evaluations. They use no slots, because no alert waits for them.
     rechecks: JoinSet<()>,
-    /// When to ask next for such cases.
+    /// Time of the next query for such cases.
     rechecks_at: Option<Instant>,
-    /// When to ask next for cases that were concluded without models, if those are up; none: at once. So it is after a
-    /// start, too: an outage may have ended while no worker ran.
+    /// Time of the next query for cases that were concluded without models; `None` means at once. A start also
+    /// queries at once, because an outage may have ended while no worker ran.
     again_at: Option<Instant>,
 }
 
 impl Triaging {
-    /// Runs until it is told to stop; then every case is given back at its turn.
+    /// Runs until `stop` is cancelled, then releases every case at its next turn.
     pub async fn run(&self, stop: &CancellationToken) {
         self.run_until(stop, &CancellationToken::new()).await;
     }
 
-    /// The same, but told that it is enough it claims nothing more, and ends with the last case that it runs.
+    /// Runs until `stop` is cancelled. When `enough` is cancelled, the loop stops claiming and returns once running
+    /// cases have ended.
     pub async fn run_until(&self, stop: &CancellationToken, enough: &CancellationToken) {
         let mut running = Running::default();
         let mut renewal = JoinSet::new();
@@ -119,8 +123,8 @@ impl Triaging {
         running.give_back().await;
     }
 
-    /// Claims what there is room for, and has cases triaged again that wait for models which are back; whether those are is
-    /// tried, too.
+    /// Claims cases for free slots, queues cases again that wait for models which are back, and probes models that
+    /// are down.
     async fn take(&self, running: &mut Running, stop: &CancellationToken) {
         if let Some(outage) = &self.outage {
             running.probe(outage);
@@ -141,7 +145,7 @@ impl Triaging {
         self.recheck(running).await;
     }
 
-    /// Evaluates benign cases again that are due, while a slot that any case may have is free: then no alert waits.
+    /// Re-evaluates due benign cases while a slot for any case is free, because no alert waits then.
     async fn recheck(&self, running: &mut Running) {
         while running.rechecks.try_join_next().is_some() {}
         let free = MOST_RECHECKS.saturating_sub(running.rechecks.len());
@@ -184,7 +188,7 @@ impl Triaging {
         async move { leases.renew(cases.as_ref(), every).await }
     }
 
-    /// Claims as many cases as there are slots for: by rank into those that any may have, urgent ones into the rest.
+    /// Claims as many cases as there are free slots: by rank for the shared slots, urgent ones for the rest.
     async fn fill(
         &self,
         running: &mut Running,
@@ -206,7 +210,8 @@ impl Triaging {
         Ok(())
     }
 
-    /// Starts cases while the models are up: those that these leave without an answer all the same wait for them no more.
+    /// Starts cases while the models are up. A case that the models leave unanswered anyway does not wait for them
+    /// any longer.
     fn start_all(&self, running: &mut Running, claimed: Vec<Claimed>, stop: &CancellationToken) {
         for one in claimed {
             let now = self.triage.clock.now();
@@ -225,7 +230,7 @@ impl Triaging {
         }
     }
 
-    /// The cases that have waited for the models long enough, and canaries, which no model is asked about.
+    /// Claims cases that have waited for the models long enough, and canaries, which need no model.
     async fn fill_without_models(
         &self,
         running: &mut Running,
@@ -243,7 +248,7 @@ impl Triaging {
         Ok(())
     }
 
-    /// Slots that any case may have: all but those kept for urgent ones.
+    /// Returns the number of free slots for any case, without those reserved for urgent cases.
     fn free_for_any(&self, running: &Running) -> usize {
         let kept = (self.max_cases / 5)
             .max(1)
@@ -253,7 +258,8 @@ impl Triaging {
         free.min((self.max_cases - kept).saturating_sub(others))
     }
 
-    /// Has cases triaged again that were concluded without models because those were down; whether there may be more.
+    /// Queues cases again that were concluded without models because these were down. Returns whether there may be
+    /// more.
     async fn again(&self) -> bool {
         match self.triage.cases.again_with_models(AGAIN).await {
             Ok(0) => false,
@@ -276,7 +282,7 @@ impl Triaging {
 }
 
 impl Running {
-    /// Tries whether models that are down are back, unless that is tried already.
+    /// Probes whether models that are down are back, unless a probe is running.
     fn probe(&mut self, outage: &Outage) {
         while self.probe.try_join_next().is_some() {}
         if self.probe.is_empty() && outage.health.may_probe() {
@@ -327,7 +333,7 @@ impl Running {
         }
     }
 
-    /// Waits until all cases are given back, but not for ever: a lease that was not given back ends by itself.
+    /// Waits for a limited time until all cases are released. A lease that was not released ends by itself.
     async fn give_back(mut self) {
         let all = async {
             while let Some(ended) = self.tasks.join_next_with_id().await {

@@ -1,27 +1,20 @@
-//! What a store knows of canaries.
+//! Stored facts about canaries.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use crate::{CaseId, StoreError};
 
-/// What a store knows of canaries.
+/// Store of canaries.
 #[async_trait]
 pub trait Canaries: Send + Sync {
-    /// When the newest canary that came through was seen to: its destination had shown it by then. None where none has.
-    /// What lies in the future by the store's clock does not count: a clock that was ahead for a while would hide until
-    /// then that none come any more.
+    /// Returns when the newest canary that came through was closed, after its destination had shown it, or `None`.
     ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Times in the future by the store's clock do not count. Otherwise a clock that was ahead for a while would hide
+    /// until then that canaries no longer arrive.
     async fn last_canary(&self) -> Result<Option<DateTime<Utc>>, StoreError>;
 
-    /// Canaries that a destination shows and that nobody has closed, each with when it was shown by the store's clock;
-    /// the newest first, and no more than so many.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns up to this many canaries that a destination shows and nobody has closed, newest first, each with the
+    /// time when it was shown by the store's clock.
     async fn open_canaries(&self, most: usize) -> Result<Vec<(CaseId, DateTime<Utc>)>, StoreError>;
 }

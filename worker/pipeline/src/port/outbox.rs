@@ -1,7 +1,7 @@
-//! The outbox and where it goes: which destination should show which report, and how far that is.
+//! The outbox and the destinations: which destination should show which report, and the progress of that.
 //!
-//! How a report is sent, looked up and paced is for the delivery loop and the destinations; here is only what they need
-//! from a store, and what the loop needs from a destination.
+//! The delivery loop and the destinations decide how a report is sent, looked up and paced. This module has only what
+//! they need from a store, and what the loop needs from a destination.
 
 use std::time::Duration;
 
@@ -11,34 +11,34 @@ use nightshift_engine::Checkup;
 
 use crate::{CaseId, Digest, InsteadOf, Showing, StoreError};
 
-/// Something that a destination does not show yet.
+/// A pending delivery.
 #[derive(Debug, Clone)]
 pub struct Due {
-    /// The case.
     pub case_id: CaseId,
-    /// Tries so far.
+    /// Attempts so far.
     pub attempts: u32,
-    /// A try began, and nobody noted how it ended: it may be shown, so the destination is asked before it is sent again.
+    /// An attempt began and its result was not noted. The report may be shown, so the destination is asked before it
+    /// is sent again.
     pub in_doubt: bool,
-    /// How long ago that try began, or the answer to it was lost, by the store's clock; zero where nothing is in doubt. A
-    /// destination whose look-up lags cannot be believed to not have it before that is over.
+    /// Time since that attempt began or its answer was lost, by the store's clock; zero if nothing is in doubt. A
+    /// destination whose look-up lags cannot deny the report reliably before its lag has passed.
     pub begun_ago: Duration,
-    /// What is to be shown.
+    /// Content to show.
     pub showing: Showing,
 }
 
-/// Why nobody knows whether something is shown.
+/// Reason why the result of a send is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doubt {
-    /// The answer to what was sent just now was lost: it may be at work from now on, however long the calls before it took.
+    /// The answer to a send was lost just now. The send may take effect from now on, however long the calls before it
+    /// took.
     AnswerLost,
-    /// It was looked up, and that did not tell.
+    /// A look-up gave no result.
     NotTold,
 }
 
 impl Due {
-    /// What the destination calls the case after a try that failed so: also where that was found only now, when it was
-    /// looked up.
+    /// Returns the remote id after an attempt that failed with this error, including one that only the look-up found.
     #[must_use]
     pub fn remote_id_after<'a>(&'a self, error: &'a DeliveryError) -> Option<&'a str> {
         match error {
@@ -48,16 +48,16 @@ impl Due {
     }
 }
 
-/// The deliveries that are not yet fulfilled.
+/// Store of deliveries that are not fulfilled.
 #[async_trait]
 pub trait Outbox: Send + Sync {
-    /// Becomes, or stays, the one process that serves this destination, for as long as the lease holds by the store's
-    /// clock; false: another one does. `holder` names the process, and no later one. On SQLite the lease of a process of
-    /// this host that is dead is free at once.
+    /// Takes or renews the lease for a destination, valid by the store's clock. Returns `false` if another process
+    /// holds it. `holder` names this process and never a later one. On SQLite the lease of a dead process of this
+    /// host is free at once.
     ///
     /// # Errors
     ///
-    /// When the store cannot be written; nothing may be sent then.
+    /// When the store cannot be written. Nothing may be sent then.
     async fn serve(
         &self,
         destination: &str,
@@ -65,36 +65,29 @@ pub trait Outbox: Send + Sync {
         lease: Duration,
     ) -> Result<bool, StoreError>;
 
-    /// Serves this destination no more; another one may at once.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written; the lease then ends by itself.
+    /// Releases the lease for a destination, so that another process can take it at once.
     async fn leave(&self, destination: &str, holder: &str) -> Result<(), StoreError>;
 
-    /// What this destination should show and does not: what says something new before what only counts, then the most
-    /// severe first, then the longest wished. What cannot be read by this version is put off for a minute, and holds
-    /// up nothing else.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns pending deliveries of a destination: news before changed counts, then the most severe, then the
+    /// longest requested. A delivery that this version cannot read is deferred for a minute and does not block
+    /// others.
     async fn due(&self, destination: &str, most: usize) -> Result<Vec<Due>, StoreError>;
 
-    /// Notes that a try begins, before anything is sent: what then becomes of the process, the next one knows that it
-    /// may be shown. False: it is not as it was when it was read (another process tried it, or something newer is
-    /// wished), so it must not be sent; what is due is read again.
+    /// Notes that an attempt begins, before anything is sent. If the process then dies, the next one knows that the
+    /// report may be shown. Returns `false` if the delivery has changed since it was read (another process tried it,
+    /// or a newer version is requested). It must not be sent then, and due deliveries are read again.
     ///
     /// # Errors
     ///
-    /// When the store cannot be written; nothing may be sent then.
+    /// When the store cannot be written. Nothing may be sent then.
     async fn begin(&self, destination: &str, due: &Due) -> Result<bool, StoreError>;
 
-    /// Notes that a version is shown; none: the destination does not want it, and shows what it did.
+    /// Notes that a version is shown. `None` means that the destination does not want it and still shows the previous
+    /// one.
     ///
     /// # Errors
     ///
-    /// When the store cannot be written; the version will be sent again.
+    /// When the store cannot be written. The version is sent again later.
     async fn sent(
         &self,
         destination: &str,
@@ -102,13 +95,9 @@ pub trait Outbox: Send + Sync {
         sent: Option<&Sent>,
     ) -> Result<(), StoreError>;
 
-    /// Notes that a try failed for certain, and how long to wait before the next, by the store's clock; none: there is
-    /// none until a new version is wished. It is not
-    /// noted for a version that was replaced meanwhile, nor where another process has begun a try since.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Notes a definite failure and how long to wait before the next attempt, by the store's clock. `None` means no
+    /// further attempt before a new version. Nothing is noted for a version that was replaced meanwhile, or if
+    /// another process has begun an attempt since.
     async fn failed(
         &self,
         destination: &str,
@@ -117,12 +106,8 @@ pub trait Outbox: Send + Sync {
         retry_in: Option<Duration>,
     ) -> Result<(), StoreError>;
 
-    /// Notes that nobody knows how a try ended, and how long to wait before asking: it stays in doubt, since now or as
-    /// long as before.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Notes that the result of an attempt is unknown and how long to wait before asking. The delivery stays in
+    /// doubt, from now on or since the earlier time.
     async fn unclear(
         &self,
         destination: &str,
@@ -132,13 +117,9 @@ pub trait Outbox: Send + Sync {
         retry_in: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Wishes that a case be shown at one more destination as it stands, because others never will show it, and that this
-    /// is said there. Where it is wished there already, or its latest report is shown there, that alone is wished, once;
-    /// where that was given up, nothing.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Requests that one more destination show the case as it stands, with the note that others will never show it.
+    /// If the case is requested or its latest report shown there already, only the note is requested, once. If it was
+    /// given up there, nothing is requested.
     async fn also(
         &self,
         case_id: &CaseId,
@@ -146,20 +127,16 @@ pub trait Outbox: Send + Sync {
         instead_of: &InsteadOf,
     ) -> Result<(), StoreError>;
 
-    /// Wishes that a case which has no report yet be shown at these destinations, so that people know that it is looked
-    /// into. Where it is shown already, nothing changes.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Requests that these destinations show a case without a report, so that people know of the running triage. Does
+    /// nothing where the case is shown already.
     async fn announce(&self, case_id: &CaseId, destinations: &[String]) -> Result<(), StoreError>;
 
-    /// Begins, or tries again, the digest of a day at a destination; none where it is posted. `true`: an earlier try
-    /// began, and nobody knows how it ended. Only the process that serves the destination asks.
+    /// Begins or retries the digest of a day at a destination. Returns `None` if the digest is posted, and `true` if
+    /// an earlier attempt has an unknown result. Only the process that serves the destination calls this.
     ///
     /// # Errors
     ///
-    /// When the store cannot be written; nothing may be sent then.
+    /// When the store cannot be written. Nothing may be sent then.
     async fn begin_digest(
         &self,
         destination: &str,
@@ -170,84 +147,87 @@ pub trait Outbox: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the store cannot be written; it is looked up before it is posted again.
+    /// When the store cannot be written. The digest is looked up before it is posted again.
     async fn digest_posted(&self, destination: &str, day: NaiveDate) -> Result<(), StoreError>;
 }
 
-/// A destination shows a report.
+/// Result of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sent {
-    /// What the destination calls it, to edit it later.
+    /// Remote id, to edit the report later.
     pub remote_id: Option<String>,
 }
 
-/// A destination did not take a report.
+/// Error of a delivery.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliveryError {
-    /// It may take it later.
+    /// The destination may take the report later.
     #[error("{what}")]
     Later {
-        /// What it said.
+        /// Error text of the destination.
         what: String,
-        /// Not before this many seconds.
+        /// Minimum seconds before the next attempt.
         after_secs: Option<u64>,
     },
-    /// A look-up finds nothing, and cannot be believed yet: what it asks lags behind. Nobody has refused anything.
+    /// A look-up found nothing, but its index lags behind and cannot be trusted yet. Nothing was refused.
     #[error("{what}")]
     Settling {
-        /// What is waited for.
+        /// What the look-up waits for.
         what: String,
-        /// Look again after this many seconds.
+        /// Seconds until the next look-up.
         after_secs: u64,
     },
-    /// It shows some of it, for example a post without what belongs below it: the rest is delivered later, as an edit.
+    /// The destination shows a part, for example a post without its replies. The rest is delivered later as an edit.
     #[error("{what}")]
     Partly {
-        /// What it said.
+        /// Error text of the destination.
         what: String,
-        /// What it calls what it shows.
+        /// Remote id of the part that is shown.
         remote_id: String,
-        /// Not before this many seconds.
+        /// Minimum seconds before the next attempt.
         after_secs: Option<u64>,
     },
-    /// Nobody knows whether it did: the answer was lost. It is looked up before it is sent again.
+    /// The answer was lost, so the result is unknown. It is looked up before the report is sent again.
     #[error("{what}")]
     Unclear {
-        /// What was seen.
+        /// What was observed.
         what: String,
     },
-    /// It never will, unless somebody mends it: another destination is to take it.
+    /// The destination will never take the report unless somebody fixes the cause. Another destination should take
+    /// it.
     #[error("{what}")]
     Never {
-        /// What it said.
+        /// Error text of the destination.
         what: String,
     },
 }
 
-/// Where reports go.
+/// A place that reports are delivered to.
 #[async_trait]
 pub trait Destination: Send + Sync {
-    /// Its name in configuration and metrics.
+    /// Returns the name in configuration and metrics.
     fn name(&self) -> &str;
 
-    /// Whether this is for it. What it does not want counts as shown. As it stands, a destination is told each report
-    /// once, and neither that a case is looked into nor that only counts changed; and that a canary is over.
+    /// Returns whether the destination wants this. What it does not want counts as shown. By default a destination
+    /// gets each report once and the end of a canary, but no notice of a running triage and no update of counts.
     fn wants(&self, showing: &Showing) -> bool {
         !showing.is_early() && !showing.minor || showing.is_spent_canary()
     }
 
-    /// Shortest time between two sends, so that its rate limit is kept: one process serves it at a time.
+    /// Returns the shortest time between two sends, which keeps the rate limit. One process serves a destination at a
+    /// time.
     fn pace(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// What it calls a case that it shows already, after a first try whose end nobody heard: looked up by the key that
-    /// the post carries, when what it lags behind is waited out. What is to be shown then is delivered as an edit of
-    /// that. `None` where it does not show it, or where the same twice shows once by itself.
+    /// Looks up the remote id of a case after a first attempt with an unknown result, by the key that the post
+    /// carries, once the lag of the index has passed. The content is then delivered as an edit. Returns `None` if the
+    /// destination does not show the case, or if sending twice shows it once anyway.
     ///
     /// # Errors
     ///
-    /// When that cannot be told yet; nothing is sent then. [`DeliveryError::Settling`] where it only has to be waited for.
+    /// When the result is not known yet; nothing is sent then. [`DeliveryError::Settling`] means that waiting is
+    /// enough.
     async fn find(
         &self,
         showing: &Showing,
@@ -257,36 +237,38 @@ pub trait Destination: Send + Sync {
         Ok(None)
     }
 
-    /// Shows it: posts it, or edits what `remote_id` names. Where there is a `remote_id`, doing it twice shows it once: what
-    /// belongs below a post (replies, comments) is looked up before it is added.
+    /// Posts the report, or edits the one that `remote_id` names. With a `remote_id` a second call must not show
+    /// anything twice: replies and comments are looked up before they are added.
     ///
     /// # Errors
     ///
-    /// When it is not shown, or not all of it.
+    /// When the report is not shown, or not all of it.
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError>;
 
-    /// Looks at it without showing anything: whether it answers, takes our credential, and lets us do what a report needs.
+    /// Probes the destination without showing anything: whether it answers, accepts our credential, and permits what
+    /// a report needs.
     async fn examine(&self) -> Checkup {
         Checkup::default()
     }
 
-    /// What would be sent, as the destination would get it; none where it takes reports as they stand.
+    /// Returns what would be sent, or `None` if the destination takes reports as they are.
     fn preview(&self, showing: &Showing) -> Option<serde_json::Value> {
         let _ = showing;
         None
     }
 
-    /// Where people see what it calls so; none where nobody can know.
+    /// Returns the link for a remote id, or `None` if it cannot be known.
     fn link(&self, remote_id: &str) -> Option<String> {
         let _ = remote_id;
         None
     }
 
-    /// Posts the digest of a day, unless it shows that already: it is looked up by its day first where it is in doubt.
+    /// Posts the digest of a day unless the destination shows it already. A digest in doubt is looked up by its day
+    /// first.
     ///
     /// # Errors
     ///
-    /// When it is not shown; [`DeliveryError::Never`] where this destination shows no digests.
+    /// When the digest is not shown. Returns [`DeliveryError::Never`] if this destination shows no digests.
     async fn post_digest(&self, digest: &Digest, in_doubt: bool) -> Result<(), DeliveryError> {
         let _ = (digest, in_doubt);
         Err(DeliveryError::Never {

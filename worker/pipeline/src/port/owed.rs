@@ -1,5 +1,5 @@
-//! What is owed to destinations, whether anybody serves them or not: a name that the configuration has no more is nobody's,
-//! and its reports wait for ever.
+//! Pending reports of all destinations, including those that nobody serves. Reports of a name that was removed from
+//! the configuration would otherwise wait for ever.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -7,41 +7,28 @@ use serde::Serialize;
 
 use crate::{CaseId, StoreError};
 
-/// Reports that a destination should show and does not, as [`crate::Backlog`] counts them: none that was given up, and
-/// nothing that only counts.
+/// Number of pending reports of a destination, counted like [`crate::Backlog`]: without those that were given up and
+/// without updates of counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Owed {
-    /// The destination's name.
+    /// Name of the destination.
     pub destination: String,
-    /// How many.
     pub reports: u64,
-    /// Since when the oldest of them is wished.
+    /// Time since when the oldest report is requested.
     pub since: DateTime<Utc>,
 }
 
-/// What is owed to destinations, and its end. Only the process that serves a destination gives up or forgets there.
+/// Store of pending reports. Only the process that serves a destination gives up or forgets reports there.
 #[async_trait]
 pub trait Owing: Send + Sync {
-    /// Destinations to which reports are owed, by name.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns the destinations with pending reports, by name.
     async fn owed(&self) -> Result<Vec<Owed>, StoreError>;
 
-    /// Cases whose reports are owed to this destination, the longest wished first.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
+    /// Returns cases with reports pending at this destination, the longest requested first.
     async fn owed_to(&self, destination: &str, most: usize) -> Result<Vec<CaseId>, StoreError>;
 
-    /// Gives up what is owed of these cases to this destination; how many reports. A try that is in doubt stays so: it is
-    /// looked up if a route ever names the destination again for that case.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Gives up the pending reports of these cases at this destination, and returns their number. An attempt in doubt
+    /// stays in doubt: it is looked up if a route names the destination for that case again.
     async fn give_up(
         &self,
         destination: &str,
@@ -49,11 +36,6 @@ pub trait Owing: Send + Sync {
         why: &str,
     ) -> Result<u64, StoreError>;
 
-    /// Forgets what this destination shows, so that nobody who read there is told how a case went on. What it calls a
-    /// case stays known.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Forgets what this destination shows, so that it gets no updates of these cases. The remote ids stay known.
     async fn forget_shown(&self, destination: &str) -> Result<(), StoreError>;
 }

@@ -1,37 +1,32 @@
-//! Where a message can be put so that a source hands it over: for canaries, which have to come the whole way.
+//! The queue of a source as a destination of messages, for canaries, which have to travel the whole path.
 
 use async_trait::async_trait;
 
-/// A message that is put into a queue.
+/// A message for a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Its name: a queue that knows doubles takes it once. Letters, digits and dashes, at most 80 of them.
+    /// Id of the message, by which some queues deduplicate: letters, digits and dashes, at most 80.
     pub id: String,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Puts messages where a source takes them.
+/// Puts messages into the queue of a source.
 #[async_trait]
 pub trait Publish: Send + Sync {
-    /// The source's name in configuration and metrics.
+    /// Returns the name of the source in configuration and metrics.
     fn name(&self) -> &str;
 
-    /// Puts a message there, and returns once it is kept as safely as any other: confirmed by its broker, synced to its
-    /// disk. Ends by itself, within half a minute.
-    ///
-    /// # Errors
-    ///
-    /// When it is not known to be there.
+    /// Publishes a message, and returns once the message is as safe as any other: confirmed by the broker or synced
+    /// to disk. Returns within half a minute.
     async fn publish(&self, message: &Outgoing) -> Result<(), PublishError>;
 }
 
-/// A message may not have been put where it should be.
+/// Error of a publication. The message may or may not be in the queue.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing can be put into the source {source_name}: {what}")]
 pub struct PublishError {
-    /// The source's name.
+    /// Name of the source.
     pub source_name: String,
-    /// Why, for people.
+    /// Reason, for people.
     pub what: String,
 }

@@ -1,4 +1,4 @@
-//! Benign cases that are evaluated again by code.
+//! Store of benign cases that code re-evaluates.
 
 use std::sync::Arc;
 
@@ -8,32 +8,25 @@ use nightshift_alert::Alert;
 
 use crate::{CaseId, Change, Report, StoreError};
 
-/// A benign case that is due.
+/// A benign case that is due for re-evaluation.
 #[derive(Debug, Clone)]
 pub struct DueRecheck {
-    /// The case.
     pub case_id: CaseId,
-    /// The triage that cleared it.
+    /// The revision that cleared the case.
     pub revision: u32,
-    /// Its alert.
     pub alert: Arc<Alert>,
-    /// Its report.
     pub report: Box<Report>,
-    /// Until when the logs were judged whole by evaluations before; none: by its triage alone.
+    /// Time until which earlier evaluations judged the logs whole; `None` if only the triage did.
     pub whole_until: Option<DateTime<Utc>>,
-    /// The last event that its sightings told of.
+    /// Last event of the sightings of the case.
     pub events_until: Option<DateTime<Utc>>,
 }
 
-/// Benign cases, and what evaluations of them came to. Whatever is noted of a case that is triaged again meanwhile, or was,
-/// changes nothing.
+/// Store of benign cases and the results of their evaluations. A note about a case that is or was triaged again
+/// meanwhile changes nothing.
 #[async_trait]
 pub trait Rechecks: Send + Sync {
-    /// Takes up to this many cases that are due, the longest due first; no other worker gets them until `again_at`.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read or written.
+    /// Takes up to this many due cases, the longest due first. No other worker gets them until `again_at`.
     async fn take_due_rechecks(
         &self,
         now: DateTime<Utc>,
@@ -41,12 +34,8 @@ pub trait Rechecks: Send + Sync {
         most: usize,
     ) -> Result<Vec<DueRecheck>, StoreError>;
 
-    /// Notes that a case is still benign, or that nothing could be decided: until when the logs are judged whole, and when it
-    /// is due next; none: not any more.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Notes that a case is still benign or was undecidable: until when the logs are judged whole, and when it is due
+    /// next. `None` ends the re-evaluation.
     async fn note_recheck(
         &self,
         due: &DueRecheck,
@@ -54,11 +43,8 @@ pub trait Rechecks: Send + Sync {
         next: Option<DateTime<Utc>>,
     ) -> Result<(), StoreError>;
 
-    /// Queues a new revision of a case; its events last until `at`, where that is given. Whether it was queued.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Queues a new revision of a case, and returns whether it was queued. If `at` is given, its events last until
+    /// then.
     async fn queue_recheck(
         &self,
         due: &DueRecheck,
@@ -66,12 +52,8 @@ pub trait Rechecks: Send + Sync {
         at: Option<DateTime<Utc>>,
     ) -> Result<bool, StoreError>;
 
-    /// Notes what the register files hold. Where that is not what a worker noted before, all benign cases that are evaluated
-    /// are due at `due_at`; how many.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
+    /// Notes the contents of the register files. If they differ from the last note of a worker, all re-evaluated
+    /// benign cases become due at `due_at`. Returns their number.
     async fn note_registers(
         &self,
         fingerprint: &str,

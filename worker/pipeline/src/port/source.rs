@@ -1,113 +1,110 @@
 //! Where messages are taken from: queues, folders, the demo.
 //!
-//! A source knows bytes, not alerts. It keeps what it handed over until that is settled, and hands it over again when it
-//! never is: twice is a sighting, never once too little. It rebuilds its connection by itself and paces its own tries,
-//! so whoever drives it needs no loop around an error but the obvious one: call again.
+//! A source handles bytes, not alerts. It keeps a delivered message until that is settled, and redelivers it if it
+//! never is: a duplicate becomes a sighting, a loss would be final. A source rebuilds its connection and paces its
+//! own retries, so the caller handles an error by calling again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-/// What a source hands over.
+/// A message of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its name at the source, to settle it with.
+    /// Id at the source, used to settle the message.
     pub id: String,
-    /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Its attributes. Those of a CloudEvent in binary mode are called `ce-…`, whatever the protocol calls them.
+    /// Attributes. Those of a CloudEvent in binary mode are called `ce-…`, whatever the protocol calls them.
     pub attributes: BTreeMap<String, String>,
 }
 
-/// What became of a message.
+/// What a source does with a message after the commit of its batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// All that it held is committed.
+    /// The whole content is committed.
     Committed,
-    /// It is committed too, but some of it could not be read, or not be stored as what it is: there is a dead letter.
+    /// The message is committed, but a part could not be read or stored as it is and became a dead letter.
     Unreadable,
-    /// Nothing is committed: it is given back, for us or another process.
+    /// Nothing is committed: the message is nacked and redelivered to this or another process.
     Back,
 }
 
-/// A message and what became of it.
+/// A message with its disposition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// The message's name at the source.
+    /// Id of the message at the source.
     pub id: String,
-    /// What became of it.
     pub fate: Fate,
 }
 
-/// A message that the source could not settle; it comes again, as a sighting where it was committed.
+/// A message that the source could not settle. It is redelivered, as a sighting if it was committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsettled {
-    /// The message's name at the source.
+    /// Id of the message at the source.
     pub id: String,
-    /// Why, in the source's words.
+    /// Error text of the source.
     pub why: String,
 }
 
-/// Where messages are taken from.
+/// A queue, folder or demo that delivers messages.
 #[async_trait]
 pub trait Source: Send + Sync {
-    /// Its name in configuration and metrics.
+    /// Returns the name in configuration and metrics.
     fn name(&self) -> &str;
 
-    /// What it is, as OpenTelemetry's `messaging.system` calls it.
+    /// Returns the kind, as in OpenTelemetry's `messaging.system`.
     fn kind(&self) -> &'static str {
         "nightshift"
     }
 
-    /// At most this many messages. Waits for the first one, at most about 20 seconds: then the list is empty. `None`
-    /// means that there will never be another one; a queue never says so.
+    /// Receives at most this many messages. Waits up to about 20 seconds for the first one; then the list is empty.
+    /// `None` means that there will be no further message, which a queue never returns.
     ///
-    /// May be dropped at any await: what was under way is handed over by the next call, or comes again later. Calls may
-    /// overlap; `most` is what there is room for beside all that is handed over and not settled.
+    /// The future may be dropped at any await: a message in transit is delivered by the next call or redelivered
+    /// later. Calls may overlap. `most` is the room in addition to all delivered and unsettled messages.
     ///
     /// # Errors
     ///
-    /// When the source cannot be read; what it holds stays there. Call again at once: the source itself waits before it
-    /// tries.
+    /// When the source cannot be read; its messages stay there. Call again at once: the source itself waits before it
+    /// retries.
     async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError>;
 
-    /// Settles messages, in the order in which they were received. Tries again by itself where that can help, and
-    /// returns those that it could not settle.
+    /// Settles messages in the order in which they were received. Retries where that can help, and returns those that
+    /// could not be settled.
     async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled>;
 
-    /// How long messages are ours without [`Source::extend`]; `None` for as long as the source lives.
+    /// Returns how long messages are held without [`Source::extend`]; `None` means as long as the source lives.
     fn hold(&self) -> Option<Duration> {
         None
     }
 
-    /// Keeps messages ours for another [`Source::hold`], and returns those for which that failed.
+    /// Holds messages for another [`Source::hold`], and returns those for which that failed.
     async fn extend(&self, ids: &[String]) -> Vec<Unsettled> {
         let _ = ids;
         Vec::new()
     }
 
-    /// Whether messages can come.
+    /// Returns whether messages can be received.
     ///
     /// # Errors
     ///
-    /// Why none can, for people.
+    /// The reason why not, for people.
     fn ready(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Gives back everything that is not settled, and ends: what is received afterwards is the end. Waits for whoever
-    /// still receives, so drop that first.
+    /// Nacks all unsettled messages and ends the source: later calls of `receive` return the end. Waits for running
+    /// receivers, so drop those first.
     async fn close(&self) {}
 }
 
-/// A source cannot be read.
+/// Error of reading a source.
 #[derive(Debug, thiserror::Error)]
 #[error("the source {source_name} cannot be read")]
 pub struct SourceError {
-    /// Its name.
+    /// Name of the source.
     pub source_name: String,
-    /// Why.
     #[source]
     pub cause: Box<dyn std::error::Error + Send + Sync>,
 }

@@ -1,4 +1,4 @@
-//! What differs between two runs of one alert: plan, verdict, findings, tokens and cost.
+//! Compares two runs of one alert: plan, verdict, findings, tokens and cost.
 
 use nightshift_alert::Severity;
 use nightshift_engine::{
@@ -8,68 +8,62 @@ use serde::Serialize;
 
 use super::Replayed;
 
-/// One of two runs.
+/// One of the two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Side {
-    /// The profile.
     pub profile: String,
-    /// The models that answered.
+    /// Models that answered.
     pub models: Vec<String>,
-    /// The verdict; none where the case had no end.
+    /// Verdict; `None` if the run did not conclude.
     pub verdict: Option<Verdict>,
-    /// Where an inconclusive one leans.
+    /// Leaning of an inconclusive verdict.
     pub leaning: Option<Leaning>,
-    /// Why.
     pub reason: Option<Reason>,
-    /// How sure code is of it.
+    /// Confidence that code computed.
     pub confidence: Option<Confidence>,
-    /// The severity that it was assessed with.
+    /// Severity after triage.
     pub assessed_severity: Option<Severity>,
-    /// Steps as they ended.
+    /// Steps in their final state.
     pub steps: Vec<StepLine>,
-    /// Claims that their evidence bears.
+    /// Claims that their evidence supports.
     pub proven: Vec<String>,
-    /// Claims that it does not bear.
+    /// Claims that their evidence does not support.
     pub unverified: Vec<String>,
-    /// What it cost.
     pub cost: Cost,
-    /// Whether a lesser analyst took over.
+    /// Whether the fallback analyst took over.
     pub degraded: bool,
 }
 
 /// A step of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StepLine {
-    /// What it was to find out.
+    /// Objective of the step.
     pub description: String,
-    /// How it ended.
+    /// Final status.
     pub status: StepStatus,
-    /// What it came to.
     pub outcome: Option<StepOutcome>,
-    /// Its calls, `tool(arguments)`.
+    /// Calls, as `tool(arguments)`.
     pub calls: Vec<String>,
 }
 
-/// Two runs of one alert, and what differs.
+/// Two runs of one alert and their differences.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// The case.
     pub case_id: String,
-    /// As it was recorded.
+    /// The recorded run.
     pub before: Side,
-    /// As it came out now.
+    /// The replayed run.
     pub after: Side,
-    /// Whether verdict, leaning and assessed severity are the same.
+    /// Whether verdict, leaning and assessed severity are equal.
     pub same_verdict: bool,
     /// Calls of the first run that the second did not make.
     pub calls_left_out: Vec<String>,
     /// Calls of the second run that the first did not make.
     pub calls_added: Vec<String>,
-    /// Calls of the second run to which the recording has no answer.
+    /// Calls of the second run that the recording does not answer.
     pub calls_unanswered: Vec<String>,
 }
 
-/// Compares two runs.
 #[must_use]
 pub fn compare(replayed: &Replayed) -> Difference {
     let (before, after) = (&replayed.before, &replayed.after);

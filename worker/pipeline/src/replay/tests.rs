@@ -15,7 +15,7 @@ fn recorded() -> Vec<Event> {
         .collect()
 }
 
-/// Answers what was answered when the case was recorded, in order.
+/// Returns the recorded answers in order.
 struct Again(Mutex<Vec<Outcome>>);
 
 impl Again {

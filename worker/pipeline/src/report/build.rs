@@ -1,4 +1,4 @@
-//! The report of a concluded case, read off its state.
+//! Builds the report of a concluded case from its state.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,13 @@ use super::{
 };
 use crate::CaseStatus;
 
-/// Most texts that talk to the analyst, and most characters of each.
+/// Most texts that address the analyst, and most characters of each.
 const MOST_SIGNALS: usize = 16;
 const MOST_SIGNAL_CHARS: usize = 240;
 /// Most indicators that a report lists.
 pub(super) const MOST_INDICATORS: usize = 64;
 
-/// The report of a case; none before it is concluded.
+/// Returns the report of a case, or `None` before the case is concluded.
 #[must_use]
 pub fn build(state: &State, sender: &Sender) -> Option<Report> {
     let opened = state.opened.as_ref()?;
@@ -94,7 +94,7 @@ fn status(conclusion: &Conclusion) -> CaseStatus {
     }
 }
 
-/// The alert's own title, with what it was done to where it does not name that.
+/// Returns the title of the alert, with the target added if the title does not name it.
 pub(super) fn title(alert: &Alert) -> String {
     let what = nightshift_alert::text::single_line(&alert.title).into_owned();
     let what = what.trim_end_matches('.');
@@ -170,7 +170,7 @@ fn step(view: &StepView, tools: &[ToolSpec], prose: &Prose<'_>) -> StepEntry {
             }),
         })
         .collect();
-    // The name of what nobody declared is the analyst's word.
+    // The name of an undeclared tool is text of the analyst.
     let is_tool = |name: &&str| tools.iter().any(|spec| spec.name == **name);
     let names = calls.iter().map(|call| call.tool.as_str());
     let used: BTreeSet<&str> = names.filter(is_tool).collect();
@@ -187,7 +187,7 @@ fn step(view: &StepView, tools: &[ToolSpec], prose: &Prose<'_>) -> StepEntry {
     }
 }
 
-/// What a step is said to do; by its tools where nothing of its own words may be shown.
+/// Returns the description of a step, or one made of its tools if its own words must not be shown.
 fn described(words: String, used: &BTreeSet<&str>) -> String {
     if !words.is_empty() {
         return words;
@@ -204,8 +204,8 @@ fn updates(state: &State, prose: &Prose<'_>) -> Vec<UpdateRecord> {
     records.map(|record| update(record, state, prose)).collect()
 }
 
-/// What a reflection asked for, with what may be shown of its words. What a new step is beside them is told of the step; why
-/// an update was refused, and the ids of steps that there are, are the engine's words.
+/// Returns an update that a reflection requested, with only the text that may be shown. The step itself describes a
+/// new step. Ids of existing steps and reasons for a refusal are the engine's words.
 fn update(record: &UpdateRecord, state: &State, prose: &Prose<'_>) -> UpdateRecord {
     let plan = state.plan.as_ref();
     let known = |id: &StepId| match plan.and_then(|plan| plan.step(id)) {
@@ -248,7 +248,8 @@ fn update(record: &UpdateRecord, state: &State, prose: &Prose<'_>) -> UpdateReco
     }
 }
 
-/// A piece of evidence as the report holds it: the finding as it was sent is stored, but would drown a report.
+/// Returns a piece of evidence as the report holds it. The raw finding stays in the store because it would swamp the
+/// report.
 fn entry(evidence: &Evidence) -> EvidenceEntry {
     let body = if evidence.id == EvidenceId::ALERT {
         evidence.body.without("raw")
@@ -267,7 +268,8 @@ fn entry(evidence: &Evidence) -> EvidenceEntry {
     }
 }
 
-/// Where text talks to the analyst, with its beginning. Flags of an alert point into the finding as it was sent.
+/// Returns the places of text that addresses the analyst, with its beginning. Flags of an alert point into the raw
+/// finding.
 fn signals(state: &State) -> Vec<Signal> {
     let mut found = Vec::new();
     for evidence in state.evidence.values() {
@@ -299,7 +301,7 @@ fn signals(state: &State) -> Vec<Signal> {
     found
 }
 
-/// A record as reports have it: where it holds and what it lists stands in the ledger.
+/// Returns a record without its scope and listed values, which the ledger of the report shows.
 fn as_shown(record: Exoneration) -> Exoneration {
     Exoneration {
         scope: Scope::default(),
@@ -309,7 +311,7 @@ fn as_shown(record: Exoneration) -> Exoneration {
     }
 }
 
-/// The alert's own values, and those that findings or exonerations speak of.
+/// Returns the alert's own values, and those in findings or exonerations.
 fn indicators(state: &State, conclusion: &Conclusion) -> Vec<Indicator> {
     let mut all: Vec<Indicator> = state
         .alert()

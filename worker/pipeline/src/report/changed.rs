@@ -1,4 +1,4 @@
-//! A case that is triaged again: what its report says otherwise than the one before, and why there is another one.
+//! Compares the report of a repeated triage with the previous one, and explains why there is another.
 
 use nightshift_alert::{Indicator, Role, Severity};
 use nightshift_engine::{Again, Leaning, Urgency, Verdict};
@@ -6,7 +6,7 @@ use nightshift_engine::{Again, Leaning, Urgency, Verdict};
 use super::Report;
 use crate::{CaseStatus, Language, Shown};
 
-/// What a report said that its reader acted upon.
+/// Contents of a report on which its reader acted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Said {
     failed: bool,
@@ -40,28 +40,28 @@ impl From<&Shown> for Said {
     }
 }
 
-/// One thing that a report says otherwise: what, what it was, and what it is.
+/// One difference between two reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changed {
-    /// Verdict, severity, or urgency.
+    /// Field that differs: verdict, severity, or urgency.
     pub what: &'static str,
-    /// What it was.
+    /// Previous value.
     pub from: &'static str,
-    /// What it is.
+    /// New value.
     pub to: &'static str,
 }
 
 /// One reason why a case is triaged again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Because<'a> {
-    /// In our own words.
+    /// Words of our own.
     pub words: &'static str,
-    /// Whom or what that names.
+    /// Value that the reason names.
     pub who: Option<&'a Indicator>,
 }
 
 impl Report {
-    /// What it says otherwise than that; nothing where all of it is the same.
+    /// Returns the differences from the previous contents.
     #[must_use]
     pub fn changes_since(&self, before: Said, language: Language) -> Vec<Changed> {
         let now = Said::from(&Shown::of(self));
@@ -89,7 +89,7 @@ impl Report {
     }
 }
 
-/// Why a case is triaged again: what its admission said, then who and what is new in its alert.
+/// Returns why a case is triaged again: the reason of the admission, then the new values of the alert.
 #[must_use]
 pub fn because(again: &Again, language: Language) -> Vec<Because<'_>> {
     let role = |role| match role {
@@ -126,7 +126,7 @@ pub fn because(again: &Again, language: Language) -> Vec<Because<'_>> {
         .collect()
 }
 
-/// What made an admission triage a case again, in words; none of a word that this version does not know.
+/// Returns the words for the reason of an admission, or `None` for one that this version does not know.
 fn admission(why: &str, language: Language) -> Option<&'static str> {
     Some(match why {
         "asked" => language.of("somebody asked for it", "再実行の依頼"),

@@ -1,21 +1,21 @@
-//! For which time a case is cleared. Records about a subject that follow each other cover all of the events that were judged,
-//! though none of them does alone.
+//! Computes the time for which a case is cleared. Consecutive records about a subject can cover all judged events,
+//! although none of them does alone.
 
 use chrono::{DateTime, Utc};
 
 use super::Report;
 
 impl Report {
-    /// Returns since when the case is cleared: the last beginning of a record, or the first event that was judged where that
-    /// was before. None where no record has a beginning.
+    /// Returns the beginning of the cleared time: the latest beginning of a record, or the first judged event if that
+    /// was earlier. Returns `None` if no record has a beginning.
     #[must_use]
     pub fn cleared_from(&self) -> Option<DateTime<Utc>> {
         let from = self.exonerations.iter().filter_map(|one| one.from).max()?;
         Some(self.alert.first_seen.map_or(from, |first| from.min(first)))
     }
 
-    /// Returns until when the case is cleared: the first end of what covers a required subject, or the last event that was
-    /// judged where that was later. None where nothing of it ends.
+    /// Returns the end of the cleared time: the first end of what covers a required subject, or the last judged event
+    /// if that was later. Returns `None` if nothing ends.
     #[must_use]
     pub fn cleared_until(&self) -> Option<DateTime<Utc>> {
         let required = self.ledger.iter().filter(|row| row.required);
@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// Events from the tenth to the eleventh hour, cleared by these records.
+    /// Returns a report on events from the tenth to the eleventh hour, cleared by these records.
     fn report(records: &[Exoneration]) -> Report {
         let mut report = sample_report("a", at(0), &Sender::default());
         report.alert.first_seen = Some(at(10));

@@ -1,4 +1,5 @@
-//! Details of an alert as labelled lines: all that is told of one address or resource on one line, then a line per kind.
+//! Renders details of an alert as labelled lines: one line with all details of an address or resource, then one line
+//! per kind.
 
 use nightshift_alert::{Class, Detail, DetailKind};
 
@@ -9,7 +10,7 @@ use crate::Language;
 const MOST_LINES: usize = 30;
 /// Most values of a line.
 const MOST_VALUES: usize = 6;
-/// Kinds that are told of an address without their label.
+/// Kinds that are shown without their label after an address.
 const PLACE: [DetailKind; 4] = [
     DetailKind::Asn,
     DetailKind::Organisation,
@@ -17,7 +18,7 @@ const PLACE: [DetailKind; 4] = [
     DetailKind::Country,
 ];
 
-/// What people call the kinds of details, in English and in Japanese; of one that is not here, its word.
+/// Labels of the kinds of details in English and Japanese. A kind without a label is shown by its own word.
 const LABELS: &[(DetailKind, &str, &str)] = &[
     (DetailKind::Session, "Session of", "セッションの利用者"),
     (DetailKind::Group, "Group", "グループ"),
@@ -103,17 +104,17 @@ const LABELS: &[(DetailKind, &str, &str)] = &[
     ),
 ];
 
-/// A line of facts.
+/// A labelled line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetailLine {
-    /// What it tells, in our words.
+    /// Label, in our words.
     pub label: &'static str,
-    /// The values, as the alert has them: they are data to a renderer.
+    /// Values as the alert has them. Renderers must treat them as data.
     pub text: String,
 }
 
 impl AlertFacts {
-    /// Lists outcome, class and details, most of all what no other fact tells.
+    /// Returns lines for outcome, class and details, mainly those that no other field shows.
     #[must_use]
     pub fn detail_lines(&self, language: Language) -> Vec<DetailLine> {
         let line = |label, text| DetailLine { label, text };
@@ -153,7 +154,7 @@ impl AlertFacts {
     }
 }
 
-/// The addresses and resources that details are about, in the order in which they are told.
+/// Returns the addresses and resources that details are about, in the order of the details.
 fn subjects(details: &[Detail]) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for about in details.iter().filter_map(|one| one.about.as_deref()) {
@@ -164,7 +165,7 @@ fn subjects(details: &[Detail]) -> Vec<&str> {
     found
 }
 
-/// `AS64500 Example, Amsterdam, NL; threat list own-bad`.
+/// Returns the details of one subject: `AS64500 Example, Amsterdam, NL; threat list own-bad`.
 fn told_of(details: &[Detail], about: &str, language: Language) -> String {
     let of = |kind| -> Vec<&str> {
         let all = details.iter();
@@ -208,7 +209,7 @@ fn listed(values: &[&str], language: Language) -> String {
     }
 }
 
-/// What people call a kind of detail.
+/// Returns the label of a kind of detail.
 fn label(kind: DetailKind, language: Language) -> &'static str {
     let known = LABELS.iter().find(|(one, ..)| *one == kind);
     known.map_or(kind.as_str(), |(_, en, ja)| language.of(en, ja))

@@ -1,4 +1,4 @@
-//! What can be told of a case that has no report: its alert, and how far it is. Nothing in it is a verdict.
+//! Builds a provisional report of a case without a report: its alert and its progress, without any verdict.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
@@ -9,26 +9,23 @@ use nightshift_engine::{
 use super::{InsteadOf, REPORT_SCHEMA, Reach, Report, Sender, build};
 use crate::{CaseId, CaseStatus};
 
-/// Where a case stands that has no report.
+/// Progress of a case without a report.
 #[derive(Debug, Clone)]
 pub struct Early {
-    /// The case.
     pub case_id: CaseId,
-    /// Which triage of it.
+    /// Triage of the case.
     pub revision: u32,
-    /// Where it stands.
     pub status: CaseStatus,
-    /// When it was opened.
     pub opened_at: DateTime<Utc>,
-    /// Who called it off, if somebody did.
+    /// Person who cancelled the case.
     pub cancelled_by: Option<String>,
 }
 
-/// What stands before the name of who called a case off.
+/// Text before the name of the person who cancelled a case.
 const CALLED_OFF: &str = "called off by ";
 
 impl Report {
-    /// Who called the case off before it came to a verdict.
+    /// Returns the person who cancelled the case before it had a verdict.
     #[must_use]
     pub fn called_off_by(&self) -> Option<&str> {
         let why = self.failed.as_deref()?;
@@ -37,8 +34,7 @@ impl Report {
     }
 }
 
-/// What is known of a case that has no report. Its verdict is the one that says nothing, and `failed` tells who called it
-/// off.
+/// Returns a provisional report. Its verdict is inconclusive, and `failed` names the person who cancelled the case.
 #[must_use]
 pub fn early_report(alert: &Alert, early: Early) -> Report {
     let cancelled_by = early.cancelled_by.as_deref();

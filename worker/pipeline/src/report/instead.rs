@@ -1,37 +1,36 @@
-//! A report that stands where it does because other destinations do not show it.
+//! Marks a report that a destination shows because others do not show it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Destinations that do not show a report, by their names in the configuration. Nothing of what they said is in it: that
-/// stands in the deliveries of the case and in the log.
+/// Destinations that do not show a report, by name. Their error texts are not included: the deliveries of the case
+/// and the log have those.
 pub type InsteadOf = BTreeMap<String, Missed>;
 
-/// That a destination does not show a report.
+/// A report that a destination does not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
-    /// Why.
     pub why: NotShown,
-    /// The triage whose report that was.
+    /// Triage of that report.
     pub revision: u32,
 }
 
-/// Why a destination does not show a report.
+/// Reason why a destination does not show a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotShown {
-    /// It refuses it for good.
+    /// The destination refuses the report for good.
     Refused,
-    /// The answer of a try was lost, and nobody may look there: it may be shown, and nobody knows.
+    /// The answer of an attempt was lost and a look-up is not permitted, so the result is unknown.
     NotKnown,
-    /// No destination has this name any more.
+    /// No destination has this name any longer.
     Removed,
 }
 
-/// As a store holds them, those that are about the report of this triage. What a newer version wrote, and this one cannot
-/// read, is not told.
+/// Parses the stored form and keeps the entries about the report of this triage. Entries of a newer version that this
+/// one cannot read are left out.
 #[must_use]
 pub fn read_instead_of(written: Option<&str>, revision: u32) -> InsteadOf {
     let all: BTreeMap<String, Value> = written

@@ -1,12 +1,12 @@
-//! Lists in evidence, of which a report tells a few items.
+//! Reads lists in evidence from which a report shows a few items.
 
 use std::collections::BTreeMap;
 
 use nightshift_engine::Evidence;
 use serde_json::value::RawValue;
 
-/// The items of this list of the answer, each as the text that it is: a tree of a whole answer costs far more than to find
-/// those few in it. None where the answer has no such list.
+/// Returns the items of this list of the answer as raw JSON, or `None` if there is no such list. Parsing the whole
+/// answer would cost far more than finding the few items.
 pub(super) fn items<'a>(evidence: &'a Evidence, list: &str) -> Vec<&'a RawValue> {
     let fields: BTreeMap<String, &RawValue> =
         serde_json::from_str(evidence.body.as_str()).unwrap_or_default();
@@ -16,7 +16,7 @@ pub(super) fn items<'a>(evidence: &'a Evidence, list: &str) -> Vec<&'a RawValue>
         .unwrap_or_default()
 }
 
-/// Whether it is the answer of a log.
+/// Returns whether the evidence is the answer of a log.
 pub(super) fn is_log(evidence: &Evidence) -> bool {
     evidence.kind.starts_with("log_search")
 }

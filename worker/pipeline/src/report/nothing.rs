@@ -1,10 +1,10 @@
-//! What a report says where it has nothing to say: which nothing that is.
+//! Texts of a report for empty sections, which say why the section is empty.
 
 use super::Report;
 use crate::Language;
 
 impl Report {
-    /// Why no action is advised.
+    /// Returns why no action is advised.
     #[must_use]
     pub fn no_action(&self, language: Language) -> &'static str {
         if self.verdict.is_benign() {
@@ -32,7 +32,7 @@ impl Report {
         }
     }
 
-    /// What stands where nothing speaks against it, and no gap was told.
+    /// Returns the text for a report without counter-evidence and gaps.
     #[must_use]
     pub fn nothing_against(&self, language: Language) -> &'static str {
         if self.coverage.read == 0 {
@@ -58,7 +58,8 @@ impl Report {
         }
     }
 
-    /// What would decide it, where nobody said so; none of what there is nothing to decide about.
+    /// Returns the text for an undecided case without anything that would decide it, or `None` if there is nothing to
+    /// decide.
     #[must_use]
     pub fn not_known_what_decides(&self, language: Language) -> Option<&'static str> {
         if self.failed.is_some() {

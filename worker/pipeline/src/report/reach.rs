@@ -1,4 +1,4 @@
-//! Reach: what registers and tags say of the thing that was hit, and which other cases it is part of.
+//! Computes the reach: what registers and tags say about the affected resource, and which other cases belong to it.
 
 use nightshift_engine::{Evidence, EvidenceId, State};
 use serde::Deserialize;
@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 
 use super::Reach;
 
-/// Tag names that tell an owner or an environment, as clouds and teams write them.
+/// Tag names for an owner, as clouds and teams write them.
 const OWNER_TAGS: [&str; 4] = ["owner", "team", "Owner", "Team"];
 const ENVIRONMENT_TAGS: [&str; 5] = ["env", "environment", "Env", "Environment", "stage"];
 
-/// How far it reaches, as far as a register or a tag tells.
+/// Returns the reach as far as a register or a tag shows it.
 pub(super) fn of(state: &State) -> Reach {
     let mut reach = Reach::default();
     if let Some(alert) = state.alert() {
@@ -45,7 +45,7 @@ pub(super) fn of(state: &State) -> Reach {
     reach
 }
 
-/// Who owns the identity that the alert is about: no asset has it, and a register of identities may.
+/// Returns the owner of the identity that the alert is about. No asset has it, but a register of identities may.
 fn owner(evidence: &Evidence, subject: &str) -> Option<(EvidenceId, String)> {
     if evidence.kind != "identity_lookup" {
         return None;
@@ -61,7 +61,7 @@ fn owner(evidence: &Evidence, subject: &str) -> Option<(EvidenceId, String)> {
     Some((evidence.id, owner.to_owned()))
 }
 
-/// The register's row about a target of the alert; a row about its actor says nothing of its reach.
+/// Adds the register's row about a target of the alert. A row about the actor says nothing about the reach.
 fn asset(reach: &mut Reach, evidence: &Evidence, state: &State) {
     let asked = evidence.arguments.get("indicator").and_then(Value::as_str);
     let is_target = state.alert().is_some_and(|alert| {
@@ -93,8 +93,8 @@ fn asset(reach: &mut Reach, evidence: &Evidence, state: &State) {
         .or(reach.internet_facing);
 }
 
-/// Earlier cases, how many were found, and how many were looked for. Each case is read by itself: one that cannot be read
-/// is left out.
+/// Earlier cases with the number found and the limit. Each case is parsed separately, and unreadable ones are left
+/// out.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Past<'a> {
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(reach.other_cases, ["1qsk-2kbc-pwjb"]);
         let (first, more) = reach.others[0].first_shared().unwrap();
         assert_eq!((first.value.as_str(), more), ("203.0.113.9", 0));
-        // As a report of an older version holds it, and as an older version reads this one.
+        // A report of an older version has this form, and an older version reads this one so.
         let older = json!({ "environment": null, "internet_facing": null, "owner": null, "role": null, "data": null,
             "evidence": null, "other_cases": ["1qsk-2kbc-pwjb"] });
         let older: Reach = serde_json::from_value(older).unwrap();

@@ -1,21 +1,21 @@
-//! The records that cleared an alert, each told once, however many of its actors it clears.
+//! Groups the records that cleared an alert, so that each is shown once however many actors it clears.
 
 use nightshift_alert::{Indicator, Role};
 use nightshift_engine::Exoneration;
 
 use super::Report;
 
-/// One record, and whom it is about.
+/// One record with the values that it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToldRecord<'a> {
-    /// The record, as it is about the first of them.
+    /// The record as it is about the first value.
     pub record: &'a Exoneration,
-    /// Whom or what it is about, where its words do not say so.
+    /// Values that the record is about, unless its text names them.
     pub about: Vec<Indicator>,
 }
 
 impl Report {
-    /// The records, in their order. Two that say the same of two values are told as one.
+    /// Returns the records in order. Records that differ only in their value are merged.
     #[must_use]
     pub fn told_records(&self) -> Vec<ToldRecord<'_>> {
         let mut told: Vec<ToldRecord<'_>> = Vec::new();
@@ -40,7 +40,7 @@ impl Report {
     }
 }
 
-/// Whether they differ in whom they are about alone.
+/// Returns whether two records differ only in their value.
 fn is_same(one: &Exoneration, other: &Exoneration) -> bool {
     (&one.kind, &one.reference, &one.statement, &one.approved_by)
         == (

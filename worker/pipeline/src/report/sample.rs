@@ -1,4 +1,4 @@
-//! A report that shows how reports look, and says that it is none: `nightshift destinations test` sends it.
+//! Builds a report that shows how reports look and marks itself as a sample. `nightshift destinations test` sends it.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
@@ -7,7 +7,7 @@ use nightshift_engine::{AnalystKind, Reason, Urgency, Verdict};
 use super::{Early, Report, Sender, early_report};
 use crate::{CaseId, CaseStatus, unreadable_alert};
 
-/// A sample under this id. Nothing in it is of anybody's cloud.
+/// Returns a sample report under this id. It contains no data of any real cloud.
 #[must_use]
 pub fn sample_report(id: &str, now: DateTime<Utc>, sender: &Sender) -> Report {
     let alert = unreadable_alert("nightshift", id.as_bytes(), "a sample", now);

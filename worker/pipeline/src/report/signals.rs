@@ -1,4 +1,4 @@
-//! Text in the data that talks to the analyst, told once however often it stands there.
+//! Groups text in the data that addresses the analyst, so that each text is shown once.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,19 @@ use nightshift_engine::EvidenceId;
 
 use super::{Report, Signal};
 
-/// One text, and where it stands.
+/// One text with its places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told<'a> {
-    /// Its first place.
+    /// First place of the text.
     pub first: &'a Signal,
-    /// How many places there are.
+    /// Number of places.
     pub places: usize,
-    /// The evidence that holds it.
+    /// Evidence that contains the text.
     pub evidence: BTreeSet<EvidenceId>,
 }
 
 impl Report {
-    /// The texts that talk to the analyst, each once, in their order.
+    /// Returns the texts that address the analyst, each once, in order.
     #[must_use]
     pub fn told_signals(&self) -> Vec<Told<'_>> {
         let mut told: Vec<Told<'_>> = Vec::new();

@@ -1,8 +1,9 @@
-//! Whether it goes on: what the logs that were read tell of the time after the alert's last event.
+//! Determines whether the activity continues: what the logs show for the time after the alert's last event.
 //!
-//! Who reads "nothing since" at night goes back to bed. It is computed from all rows of all answers of logs, and said
-//! only where each log that was asked for all that an actor, target or far end of the alert did at that time holds it and
-//! was answered whole; all else is "not known", with why.
+//! A reader who sees "nothing since" at night goes back to bed, so the statement must be safe. It is computed from
+//! all rows of all log answers. It is made only if each log that was asked for everything an actor, target or far end
+//! of the alert did covers that time and was answered whole. In all other cases the result is "not known" with the
+//! reason.
 
 mod found;
 
@@ -14,70 +15,70 @@ use crate::Language;
 
 pub(super) use found::of;
 
-/// What logs tell of the time after the alert's last event.
+/// What logs show for the time after the alert's last event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "logs", rename_all = "snake_case")]
 pub enum Since {
-    /// They hold events of it.
+    /// The logs contain events of that time.
     Events {
-        /// How many were shown.
+        /// Number of events that were shown.
         count: u64,
-        /// Whether there may be more of them, for an answer was cut.
+        /// Whether there may be more events because an answer was cut.
         at_least: bool,
-        /// When the last one was.
+        /// Time of the last event.
         last: DateTime<Utc>,
-        /// Which answer has that one.
+        /// Evidence that contains the last event.
         evidence: EvidenceId,
     },
-    /// They hold none, and all of them go on until then.
+    /// The logs contain no events up to this time.
     Nothing {
-        /// The last moment that all of them cover.
+        /// Last time that all logs cover.
         until: DateTime<Utc>,
-        /// The answer that goes no further.
+        /// Evidence of the log that ends first.
         evidence: EvidenceId,
     },
-    /// One ends before, and none holds an event of it.
+    /// A log ends before that time, and none contains an event of it.
     Ends {
-        /// When its last record was.
+        /// Time of the last record.
         at: DateTime<Utc>,
-        /// Which answer says so.
+        /// Evidence for that.
         evidence: EvidenceId,
     },
-    /// One does not cover it.
+    /// A log does not cover that time.
     Uncovered {
-        /// Which answer says so.
+        /// Evidence for that.
         evidence: EvidenceId,
     },
-    /// An answer was cut: what it left out may be of it.
+    /// An answer was cut, and the missing part may be of that time.
     Cut {
-        /// Which one.
+        /// Evidence that was cut.
         evidence: EvidenceId,
     },
-    /// One could not be read.
+    /// A log could not be read.
     Unread {
-        /// Which call says so.
+        /// Evidence for that.
         evidence: EvidenceId,
     },
-    /// No log was asked about it, or the report is of a version that did not say.
+    /// No log was asked, or the report is of a version without this field.
     #[default]
     NotKnown,
 }
 
-/// What is said of it: words, and a moment with words after it.
+/// A statement with a time in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SinceWords {
-    /// Our own words, and a number.
+    /// Text before the time.
     pub before: String,
-    /// The moment that they speak of.
+    /// Time that the text names.
     pub at: Option<DateTime<Utc>>,
-    /// What closes them.
+    /// Text after the time.
     pub after: &'static str,
-    /// Where that stands.
+    /// Evidence for the statement.
     pub evidence: Option<EvidenceId>,
 }
 
 impl Since {
-    /// What is said of it.
+    /// Returns the statement in words.
     #[must_use]
     pub fn words(self, language: Language) -> SinceWords {
         let not_known = |en, ja| (language.of(en, ja).to_owned(), None, "");
@@ -130,7 +131,7 @@ impl Since {
         }
     }
 
-    /// Where it stands.
+    /// Returns the evidence for the statement.
     const fn evidence(self) -> Option<EvidenceId> {
         match self {
             Self::Events { evidence, .. }
@@ -144,7 +145,7 @@ impl Since {
     }
 }
 
-/// `the logs show 26 events since, the last at `.
+/// Returns text like `the logs show 26 events since, the last at `.
 fn events(count: u64, at_least: bool, language: Language) -> String {
     let events = if count == 1 { "event" } else { "events" };
     match (language, at_least) {

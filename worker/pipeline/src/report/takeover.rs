@@ -1,34 +1,35 @@
-//! Where rules took over from a model: what stands in the report is then theirs, whoever made the plan.
+//! Records where rules took over from a model. The report then has the rules' conclusions, whoever made the plan.
 
 use nightshift_engine::{CommandId, State};
 use serde::{Deserialize, Serialize};
 
 use crate::Language;
 
-/// The first question that a model did not answer and a lesser analyst did. From there on that one had the case.
+/// The first question that the fallback analyst answered instead of the model. The fallback had the case from then
+/// on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Takeover {
-    /// The question, by the name of its command.
+    /// Name of the question's command.
     pub at: String,
-    /// Why the model did not answer it.
+    /// Reason why the model did not answer.
     pub why: String,
-    /// Whether the conclusion is the lesser analyst's.
+    /// Whether the fallback analyst made the conclusion.
     pub concluded: bool,
 }
 
 impl Takeover {
-    /// Of a case; none where nobody took over.
+    /// Returns the takeover of a case, or `None` if there was none.
     pub(super) fn of(state: &State) -> Option<Self> {
         let (at, why) = state.degraded.first()?.split_once(": ")?;
         Some(Self {
-            // With the actor's fields blanked a conclusion is only asked for again.
+            // With the actor's fields blanked a conclusion is only requested again.
             concluded: state.draft.is_some() && at != CommandId::blanked().0,
             at: at.to_owned(),
             why: why.to_owned(),
         })
     }
 
-    /// Where that was: `step s1`, `the plan`.
+    /// Returns the question in words: `step s1`, `the plan`.
     #[must_use]
     pub fn place(&self, language: Language) -> String {
         let mut parts = self.at.split(':');

@@ -1,4 +1,4 @@
-//! The timeline: event, detection, triage, and what logs saw before and after.
+//! Builds the timeline: event, detection, triage, and what logs show before and after.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 use super::TimelineEntry;
 use super::items::{is_log, items};
 
-/// Most rows of logs.
+/// Most log rows.
 const MOST_ROWS: usize = 24;
 
-/// What happened when, in order, and how many rows of logs had no room.
+/// Returns the events in order, and the number of log rows that did not fit.
 pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> (Vec<TimelineEntry>, u32) {
     let times = state.alert().map(|alert| &alert.times);
     let last = times.and_then(|times| times.last_seen.or(times.first_seen));
@@ -28,7 +28,7 @@ pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> (Vec<TimelineEnt
     (lines, left)
 }
 
-/// What the alert and the case say of themselves.
+/// Returns the entries of the alert and the case themselves.
 fn own(state: &State, concluded_at: DateTime<Utc>) -> Vec<TimelineEntry> {
     let mut lines = Vec::new();
     let mut add = |at: Option<DateTime<Utc>>, what: &str, evidence| {
@@ -54,7 +54,7 @@ fn own(state: &State, concluded_at: DateTime<Utc>) -> Vec<TimelineEntry> {
     lines
 }
 
-/// A row of a log, and how soon it is told.
+/// A log row with its rank.
 struct Row {
     rank: usize,
     away: TimeDelta,
@@ -63,8 +63,9 @@ struct Row {
     line: TimelineEntry,
 }
 
-/// Of the rows of these logs the latest, and of each answer those nearest to `last`, each action once before any twice:
-/// a burst of one call does not crowd out what followed it, nor one log the others. And how many have no room.
+/// Returns the latest rows of these logs and those of each answer nearest to `last`, and the number of rows left out.
+/// Each action is taken once before any is taken twice, so that a burst of one call does not displace what followed,
+/// nor one log the others.
 fn told<'a>(
     logs: impl Iterator<Item = &'a Evidence>,
     last: DateTime<Utc>,
@@ -92,7 +93,7 @@ fn told<'a>(
     (lines, u32::try_from(left).unwrap_or(u32::MAX))
 }
 
-/// The rows of an answer that have a time. Two searches may find the same row: the first one is named.
+/// Returns the rows of an answer that have a time. If two searches find the same row, the first is named.
 fn rows_of(
     evidence: &Evidence,
     last: DateTime<Utc>,
@@ -121,7 +122,7 @@ fn rows_of(
         .collect()
 }
 
-/// `ListBuckets by prod-payments-worker from 203.0.113.42`, of what the row tells.
+/// Returns the text of a row from its fields: `ListBuckets by prod-payments-worker from 203.0.113.42`.
 fn log_line(row: &Value) -> String {
     let text = |key: &str| {
         row.get(key)
@@ -155,7 +156,7 @@ mod tests {
         DateTime::from_timestamp(1_772_419_000 + second, 0).unwrap()
     }
 
-    /// A log's answer with these calls.
+    /// Returns a log's answer with these calls.
     fn answer(id: u32, rows: &[(i64, &str)]) -> Evidence {
         let row = |(second, action): &(i64, &str)| json!({ "at": at(*second), "action": action });
         Evidence {
@@ -173,7 +174,8 @@ mod tests {
         }
     }
 
-    /// What is told of these around second 0: when, what and where, and how much is left out.
+    /// Returns the lines for these answers around second 0, each with time, text and evidence, and the number of rows
+    /// left out.
     fn lines(answers: &[Evidence]) -> (Vec<(i64, String, u32)>, u32) {
         let (mut lines, left) = told(answers.iter(), at(0));
         lines.sort_by_key(|line| line.at);

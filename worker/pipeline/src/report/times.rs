@@ -1,4 +1,4 @@
-//! Times in sentences, as a report writes its own: analysts and playbooks quote them as logs have them.
+//! Rewrites times in sentences to the format of reports. Analysts and playbooks quote times as logs have them.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,8 @@ const DATE: usize = 10;
 /// Most characters from there to the `Z`.
 const LONGEST: usize = 32;
 
-/// The sentence with `2026-03-02T02:35:22Z` as `2026-03-02 02:35:22 UTC`; what is no whole time of that form stays.
+/// Returns the sentence with `2026-03-02T02:35:22Z` as `2026-03-02 02:35:22 UTC`. Text that is not a complete time of
+/// that form stays.
 #[must_use]
 pub fn with_plain_times(text: &str) -> Cow<'_, str> {
     let mut plain = String::new();
@@ -29,7 +30,7 @@ pub fn with_plain_times(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The time around this `T`, and where it begins and ends.
+/// Parses the time around this `T`, and returns it with its beginning and end.
 fn time(text: &str, at: usize) -> Option<(usize, usize, DateTime<Utc>)> {
     let start = at.checked_sub(DATE)?;
     let mut rest = text.get(at..)?.char_indices().take(LONGEST);

@@ -1,4 +1,5 @@
-//! The vendor's own texts in paragraphs of bounded length, for some destinations take no more in a piece.
+//! Divides the vendor's texts into paragraphs of bounded length, because some destinations limit the length of a
+//! block.
 
 use super::AlertFacts;
 
@@ -8,13 +9,13 @@ const MOST_PARAGRAPH: usize = 2_000;
 const MOST_PARAGRAPHS: usize = 40;
 
 impl AlertFacts {
-    /// The product's description. It is data to a renderer.
+    /// Returns the product's description in paragraphs. Renderers must treat them as data.
     #[must_use]
     pub fn description_paragraphs(&self) -> Vec<&str> {
         paragraphs(&self.description)
     }
 
-    /// What the product advises. It is data to a renderer.
+    /// Returns the product's remediation in paragraphs. Renderers must treat them as data.
     #[must_use]
     pub fn remediation_paragraphs(&self) -> Vec<&str> {
         paragraphs(self.remediation.as_deref().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! What is measured of a case when it ends: once, by the worker that ended it or had it when it was called off.
+//! Metrics of a case when it ends. The worker that ended the case, or held it when it was cancelled, counts it once.
 
 use nightshift_engine::{
     AnalystKind, CallState, Cap, Conclusion, Measure, Opened, PlanUpdate, State, ToolSpec, Work,
@@ -58,7 +58,7 @@ impl Triage {
         });
     }
 
-    /// A case that somebody called off while it ran: it has no verdict.
+    /// Counts a case that was cancelled while it ran and has no verdict.
     pub(super) fn count_called_off(&self, state: &State) {
         let Some(opened) = counted(state) else {
             return;
@@ -84,8 +84,8 @@ impl Triage {
     }
 }
 
-/// The tools of the calls that were refused before they reached one. What nobody declared is the analyst's word and no tool, and
-/// what reads evidence again has none behind it.
+/// Returns the tools of calls that were refused before they reached a tool. The name of an undeclared tool is text of
+/// the analyst, and reading evidence again involves no tool.
 fn refused<'a>(tools: &[ToolSpec], works: impl Iterator<Item = &'a Work>) -> Vec<&'a str> {
     let is_tool = |name: &str| {
         let called = tools.iter().find(|spec| spec.name == name);
@@ -100,7 +100,8 @@ fn refused<'a>(tools: &[ToolSpec], works: impl Iterator<Item = &'a Work>) -> Vec
         .collect()
 }
 
-/// Who thought: rules that had to do for models of which none answered are a playbook, as in the report.
+/// Returns the kind of analyst. Rules that replaced models of which none answered count as a playbook, as in the
+/// report.
 pub(super) fn thought(opened: &Opened, state: &State, is_degraded: bool) -> AnalystKind {
     match is_degraded && state.models.is_empty() {
         true => AnalystKind::Playbook,
@@ -108,7 +109,8 @@ pub(super) fn thought(opened: &Opened, state: &State, is_degraded: bool) -> Anal
     }
 }
 
-/// What is measured of cases is about alerts: a canary, which always gets through, would hide that others do not.
+/// Returns the opening of a case that counts. Canaries do not count: they always get through and would hide that
+/// alerts do not.
 fn counted(state: &State) -> Option<&Opened> {
     let opened = state.opened.as_ref()?;
     (!opened.alert.is_canary()).then_some(opened)

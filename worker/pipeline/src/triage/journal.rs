@@ -1,4 +1,4 @@
-//! The journal of a case that runs: what the engine writes, the store keeps under the lease of the worker.
+//! The journal of a running case: the store keeps the engine's events under the lease of the worker.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,17 +13,17 @@ use crate::{CaseStatus, Charge, Closing, Lease, StoreError, build_report};
 /// The journal of one case at one epoch.
 pub(super) struct CaseJournal {
     triage: Triage,
-    /// What the events cost.
+    /// Cost of the events.
     tab: Mutex<Tab>,
-    /// What questions cost of which no event is written yet.
+    /// Costs of questions without a written event.
     bill: Option<Arc<Bill>>,
     pub(super) lease: Lease,
-    /// Held while something is written.
+    /// Held during a write.
     writing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl CaseJournal {
-    /// The journal of a case that goes on from `before`.
+    /// Creates the journal of a case that continues from `before`.
     pub(super) fn new(
         triage: &Triage,
         before: &State,
@@ -46,7 +46,7 @@ impl CaseJournal {
         tab.charge(events)
     }
 
-    /// These events are written, and what they cost.
+    /// Notes that these events are written, and their cost.
     fn wrote(&self, events: &[Event], charge: Charge) {
         if let Some(bill) = &self.bill {
             bill.written(charge.usd);

@@ -1,4 +1,4 @@
-//! Why a lease is gone: somebody called the case off or had it removed, or another worker has it.
+//! Determines why a lease is gone: a person cancelled or removed the case, or another worker holds it.
 
 use nightshift_engine::{Event, State, Stop, fold, read_event};
 
@@ -7,7 +7,7 @@ use crate::spans;
 use crate::{Lease, StoreError};
 
 impl Triage {
-    /// How a case stood whose lease is gone because somebody called it off; none where it went otherwise.
+    /// Returns the state of a case whose lease is gone because it was cancelled, or `None` for any other reason.
     pub(super) async fn called_off(&self, lease: &Lease) -> Option<State> {
         let revision = Some(lease.revision);
         let lines = self.cases.journal(&lease.case_id, revision).await.ok()?;
@@ -22,14 +22,14 @@ impl Triage {
         Some(state)
     }
 
-    /// Whether there is no such case any more.
+    /// Returns whether the case no longer exists.
     pub(super) async fn is_removed(&self, lease: &Lease) -> bool {
         let found = self.cases.view(&lease.case_id.0).await;
         matches!(found, Err(StoreError::NoSuchCase(_)))
     }
 }
 
-/// One line for a case that somebody called off.
+/// Logs one line for a case that was cancelled.
 pub(super) fn cancelled(state: &State) {
     let by = match &state.stop {
         Some(Stop::Cancelled(by)) => Some(by.as_str()),

@@ -1,4 +1,4 @@
-//! What a `[[source]]` may say, and what it is told when it may not.
+//! Tests of valid and invalid `[[source]]` tables.
 
 use std::sync::Arc;
 
@@ -163,7 +163,7 @@ fn the_schema_knows_every_kind_and_describes_every_key() {
     }
 }
 
-/// What stands in the header of the protocol.
+/// The header of the protocol.
 const GREETING: &[u8] = b"AMQP\0\0\x09\x01";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -172,7 +172,7 @@ async fn a_broker_at_an_address_of_ipv6_is_called_there_and_not_on_this_machine_
         return eprintln!("this machine has no IPv6");
     };
     let port = listener.local_addr().unwrap().port();
-    // One that is called instead is found, too: it hears nothing.
+    // A connection to the other address is detected, too: its listener receives nothing.
     let other = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
     other.set_nonblocking(true).unwrap();
     let text =

@@ -1,38 +1,38 @@
-//! What the suite needs of a queue beside the source under test: to put messages in, and to see what is left.
+//! What the suite needs of a queue beside the source under test: publishing messages, and counting the rest.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_pipeline::{Publish, Source};
 
-/// A queue of a test's own.
+/// A queue of one test.
 #[async_trait]
 pub(super) trait Broker: Send + Sync {
-    /// Puts messages in, in order; done when the queue has them.
+    /// Publishes messages in order, and returns when the queue has them.
     async fn publish(&self, bodies: Vec<Vec<u8>>, attributes: &[(&str, &str)]);
 
-    /// A source that takes from it, as another process would have one.
+    /// Returns a source that takes from the queue, as in another process.
     async fn source(&self) -> Arc<dyn Source>;
 
-    /// The same, of a process that will die: what it leaves behind comes again soon.
+    /// Returns a source of a process that will die: its unsettled messages are redelivered soon.
     async fn dying(&self) -> Arc<dyn Source> {
         self.source().await
     }
 
-    /// Where our own messages are put; none where nothing of ours can be.
+    /// Returns the publisher of canaries, or `None` if the source has none.
     async fn publisher(&self) -> Option<Arc<dyn Publish>> {
         None
     }
 
-    /// How many messages are in it that nobody holds; and, where the queue counts them, those that somebody holds.
+    /// Returns the number of messages that are not held, plus held messages if the queue counts them.
     async fn left(&self) -> usize;
 
-    /// Whether bodies may be any bytes, or must be text.
+    /// Returns whether bodies may be any bytes, or must be text.
     fn is_binary(&self) -> bool {
         true
     }
 
-    /// Whether attributes of a publisher travel with a message.
+    /// Returns whether attributes of a publisher travel with a message.
     fn has_attributes(&self) -> bool {
         true
     }

@@ -1,7 +1,7 @@
-//! Google Cloud Pub/Sub, its token exchange and the metadata server, as strict as they are and with a memory.
+//! A stateful fake of Google Cloud Pub/Sub, its token exchange and the metadata server, as strict as the originals.
 //!
-//! It refuses what Google would: calls without its own token, keys that it does not know, bounds that are not kept, and
-//! assertions that the account did not sign for it. Deadlines are real: what nobody settles comes again.
+//! The fake refuses what Google would: calls without its own token, unknown fields, values out of bounds, and
+//! assertions that the account did not sign for it. Deadlines are real: unsettled messages are redelivered.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -31,13 +31,13 @@ pub(super) const ACCOUNT: &str = "nightshift@security-tools.iam.gserviceaccount.
 const KEY_ID: &str = "k1";
 /// How long an idle pull waits here; Google waits longer.
 const IDLE: Duration = Duration::from_secs(2);
-/// What the subscription itself says.
+/// Deadline of the subscription itself.
 const OWN_DEADLINE: Duration = Duration::from_secs(10);
 
 struct Stored {
     message: Value,
     ack_id: String,
-    /// Until when it is somebody's.
+    /// Time until which the message is held.
     until: Option<Instant>,
 }
 
@@ -45,24 +45,24 @@ struct Stored {
 struct Inside {
     stored: Vec<Stored>,
     last: u64,
-    /// The tokens that are taken: a new one ends none of those before.
+    /// Accepted tokens. A new one does not revoke earlier ones.
     tokens: Vec<String>,
     calls: Vec<(String, Value)>,
     troubles: VecDeque<(String, u16, Value)>,
-    /// The action that is not answered, while there is one.
+    /// Action that is not answered at present.
     silent: Option<String>,
-    /// What passes while an answer to a pull comes.
+    /// Delay within the answer to a pull.
     slow: Duration,
 }
 
-/// All of Google.
+/// The whole fake.
 pub(super) struct FakePubsub {
     pub(super) url: String,
     inside: Mutex<Inside>,
     came: Notify,
     /// Whether the account may take messages.
     pub(super) may_consume: std::sync::atomic::AtomicBool,
-    /// What the subscription is set to, as Google shows it.
+    /// Settings of the subscription in Google's format.
     pub(super) settings: Mutex<Value>,
     account: KeyPair,
     tasks: Mutex<JoinSet<()>>,
@@ -100,14 +100,14 @@ impl FakePubsub {
                 get(metadata),
             )
             .with_state(Arc::clone(&fake));
-        // What is written while time is paused must not wait for the kernel's own.
+        // With paused time, writes must not wait for the kernel's own delay.
         let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
         let serving = async move { axum::serve(listener, router).await.unwrap() };
         fake.tasks.lock().unwrap().spawn(serving);
         fake
     }
 
-    /// The key of the account, as Google hands it out.
+    /// Returns the key of the account in Google's format.
     pub(super) fn key(&self) -> Value {
         json!({
             "type": "service_account", "project_id": "security-tools", "private_key_id": KEY_ID,
@@ -139,34 +139,34 @@ impl FakePubsub {
         self.came.notify_waiters();
     }
 
-    /// How many are not acknowledged.
+    /// Returns how many messages are not acknowledged.
     pub(super) fn left(&self) -> usize {
         self.inside().stored.len()
     }
 
-    /// The next call of this action is answered so.
+    /// Sets the error for the next call of this action.
     pub(super) fn trouble(&self, action: &str, status: u16, word: &str) {
         let told = json!({"error": {"code": status, "status": word, "message": "so it is"}});
         let one = (action.to_owned(), status, told);
         self.inside().troubles.push_back(one);
     }
 
-    /// Calls of this action are taken and not answered; none: all are answered.
+    /// Stops answering calls of this action; `None` answers all again.
     pub(super) fn silence(&self, action: Option<&str>) {
         self.inside().silent = action.map(str::to_owned);
     }
 
-    /// Answers to pulls begin at once, and end so much later.
+    /// Delays the end of answers to pulls; they begin at once.
     pub(super) fn slow(&self, slow: Duration) {
         self.inside().slow = slow;
     }
 
-    /// No token that was given is taken any longer.
+    /// Revokes all tokens.
     pub(super) fn revoke(&self) {
         self.inside().tokens.clear();
     }
 
-    /// What all calls of an action said.
+    /// Returns the bodies of all calls of an action.
     pub(super) fn asked(&self, action: &str) -> Vec<Value> {
         let inside = self.inside();
         let of_action = inside.calls.iter().filter(|(name, _)| name == action);
@@ -187,7 +187,7 @@ impl FakePubsub {
         Json(given).into_response()
     }
 
-    /// Messages that are nobody's, for as long as the subscription says.
+    /// Takes messages that are not held, for the subscription's own deadline.
     fn take(&self, most: usize) -> Vec<Value> {
         let mut inside = self.inside();
         let mut taken = Vec::new();
@@ -204,7 +204,8 @@ impl FakePubsub {
         taken
     }
 
-    /// Notes a call. The answer to one that is not let in, is of another subscription, or that trouble was ordered for.
+    /// Records a call. Returns the error for one that is not authorised, concerns another subscription, or was set to
+    /// fail.
     fn refusal(
         &self,
         name: &str,
@@ -244,7 +245,7 @@ impl FakePubsub {
             if asked["returnImmediately"] == true || Instant::now() >= until {
                 return Json(json!({})).into_response();
             }
-            // What was somebody's may be nobody's soon.
+            // A held message may become free soon.
             let _ = timeout(Duration::from_millis(50), self.came.notified()).await;
         }
     }
@@ -260,7 +261,7 @@ impl FakePubsub {
             return refused(400, "INVALID_ARGUMENT");
         }
         let mut inside = self.inside();
-        // One whose time is over is nobody's to settle; Google says nothing of it.
+        // A message whose deadline has passed cannot be settled; Google does not report that.
         let is_held = |one: &Stored| {
             ids.contains(&one.ack_id.as_str())
                 && one.until.is_some_and(|until| Instant::now() < until)
@@ -282,7 +283,7 @@ impl FakePubsub {
     }
 }
 
-/// An answer whose end comes so much later.
+/// Returns an answer whose end is delayed.
 fn slowly(told: Value, slow: Duration) -> Response {
     let mut head = told.to_string();
     let end = head.split_off(head.len() / 2);
@@ -345,7 +346,7 @@ async fn called(
     fake.settle(action, &asked)
 }
 
-/// `projects.subscriptions.get`
+/// Answers `projects.subscriptions.get`.
 async fn shown(
     State(fake): Fake,
     Path((project, name)): Path<(String, String)>,
@@ -367,7 +368,7 @@ async fn metadata(State(fake): Fake, headers: HeaderMap) -> Response {
     fake.give_token("metadata")
 }
 
-/// Gives a token for an assertion that the account signed, for this exchange, for Pub/Sub, for an hour.
+/// Returns a token for an assertion that the account signed, for this exchange, for Pub/Sub, for an hour.
 async fn exchanged(State(fake): Fake, body: Bytes) -> Response {
     let pairs: Vec<(String, String)> = url::form_urlencoded::parse(&body).into_owned().collect();
     let wrong = || {

@@ -1,4 +1,4 @@
-//! An endpoint that answers SQS's calls as a test says: what moto never does, SQS may.
+//! An endpoint that answers SQS calls as a test says, including answers that moto never gives.
 //!
 //! AWS JSON 1.0 over HTTP/1.1: `X-Amz-Target: AmazonSQS.Action`, a JSON body, a JSON answer.
 
@@ -12,13 +12,13 @@ use tokio::task::JoinSet;
 /// A status and a body; `None` hangs up without an answer, [`SILENCE`] never answers.
 pub(super) type Answer = Option<(u16, Value)>;
 
-/// The status of an answer that does not come.
+/// The status of an answer that is never sent.
 pub(super) const SILENCE: u16 = 0;
 
-/// Told the action, its input, and how often it was called before.
+/// Function of the action, its input, and the number of earlier calls.
 type Script = Arc<dyn Fn(&str, &Value, usize) -> Answer + Send + Sync>;
 
-/// The endpoint, and what it was asked.
+/// The endpoint with the calls that it received.
 pub(super) struct FakeSqs {
     pub(super) url: String,
     calls: Calls,
@@ -27,7 +27,7 @@ pub(super) struct FakeSqs {
 }
 
 type Calls = Arc<Mutex<Vec<(String, Value)>>>;
-/// The access key that is taken, where not every one is.
+/// The only accepted access key, if not every key is accepted.
 type OnlyKey = Arc<Mutex<Option<String>>>;
 
 impl FakeSqs {
@@ -61,7 +61,7 @@ impl FakeSqs {
         *self.only_key.lock().unwrap() = Some(key.to_owned());
     }
 
-    /// The inputs of all calls of an action.
+    /// Returns the inputs of all calls of an action.
     pub(super) fn asked(&self, action: &str) -> Vec<Value> {
         let calls = self.calls.lock().unwrap();
         let of_action = calls.iter().filter(|(name, _)| name == action);
@@ -69,7 +69,7 @@ impl FakeSqs {
     }
 }
 
-/// A message as SQS sends it.
+/// Returns a message as SQS sends it.
 pub(super) fn message(id: &str, handle: &str) -> Value {
     json!({"MessageId": id, "ReceiptHandle": handle, "Body": format!("body of {id}")})
 }
@@ -112,11 +112,11 @@ async fn serve(stream: TcpStream, calls: Calls, only_key: OnlyKey, script: Scrip
     }
 }
 
-/// The action, the access key that signed it, and its input.
+/// Reads a request: the action, the access key that signed it, and its input.
 async fn request(stream: &mut BufStream<TcpStream>) -> Option<(String, String, Value)> {
     let mut line = String::new();
     stream.read_line(&mut line).await.ok()?;
-    // What is none of SQS's calls is called by its method and path, as S3's are.
+    // Other calls, such as those of S3, are named by method and path.
     let mut action = line.split(' ').take(2).collect::<Vec<_>>().join(" ");
     let (mut length, mut key) = (0, String::new());
     loop {

@@ -1,4 +1,4 @@
-//! A network between a source and its broker that does as it is told.
+//! A proxy between a source and its broker whose behaviour a test controls.
 
 use std::net::SocketAddr;
 
@@ -7,18 +7,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// What the network does.
+/// Behaviour of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// It carries.
+    /// Forwards everything.
     Carry,
-    /// It swallows everything, and says nothing: no end, no error.
+    /// Drops everything silently: no end, no error.
     Swallow,
-    /// It cuts what there is, and takes nothing new.
+    /// Cuts existing connections and accepts no new ones.
     Cut,
 }
 
-/// A listener on 127.0.0.1 before a broker.
+/// A listener on 127.0.0.1 in front of a broker.
 pub(super) struct Proxy {
     pub(super) address: SocketAddr,
     mode: watch::Sender<Mode>,
@@ -59,7 +59,8 @@ async fn carry(mut near: TcpStream, target: SocketAddr, mut mode: watch::Receive
         match now {
             Mode::Cut => return,
             Mode::Swallow => {
-                // Open and silent until told otherwise; what was in it then is lost, as in a real network.
+                // The connection stays open and silent until the mode changes. Its data is lost, as in a real
+                // network.
                 if mode.changed().await.is_err() {
                     return;
                 }

@@ -1,4 +1,4 @@
-//! What holds for every source.
+//! Tests that hold for every source.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::broker::Broker;
 use super::{BOUND, ack, numbered, receive, settled, texts};
 
-/// Makes a test of each function for a source: `suite!(MyBroker::new)`.
+/// Generates a test of each function for a source: `suite!(MyBroker::new)`.
 macro_rules! suite {
     ($new:path) => {
         suite!($new; messages_come_once_and_are_gone_when_settled,
@@ -50,7 +50,7 @@ pub(super) async fn messages_come_once_and_are_gone_when_settled(broker: &dyn Br
     gone(broker, &*source).await;
 }
 
-/// Sees that nothing is left: what the source had not settled would be given back when it closes.
+/// Checks that nothing is left. Unsettled messages would be nacked when the source closes.
 async fn gone(broker: &dyn Broker, source: &dyn Source) {
     source.close().await;
     let empty = async {
@@ -96,7 +96,7 @@ pub(super) async fn no_more_come_than_there_is_room_for(broker: &dyn Broker) {
     let source = broker.source().await;
     broker.publish(numbered(0..40), &[]).await;
     let mut came = BTreeSet::new();
-    // Room grows, shrinks, and grows again, while what came before is still in hand.
+    // The room grows, shrinks, and grows again, while earlier messages are still held.
     for most in [1, 7, 3, 25, 2, 1, 1] {
         let messages = receive(&*source, most).await;
         assert!(
@@ -116,8 +116,8 @@ pub(super) async fn a_batch_of_a_hundred_is_settled_whole(broker: &dyn Broker) {
     broker.publish(numbered(0..200), &[]).await;
     let first = receive(&*source, 180).await;
     let second = receive(&*source, 20).await;
-    // The later batch is committed first, and is a small one: each of its messages needs a word of its own, and of more
-    // than some 30 at once RabbitMQ forgets those that a quorum queue has not taken yet when the connection ends.
+    // The later batch is committed first, and is small: each of its messages needs its own operation. Of more than
+    // some 30 at once, RabbitMQ forgets those that a quorum queue has not processed when the connection ends.
     ack(&*source, &second).await;
     ack(&*source, &first).await;
     gone(broker, &*source).await;
@@ -157,7 +157,7 @@ pub(super) async fn a_mebibyte_comes_whole(broker: &dyn Broker) {
     gone(broker, &*source).await;
 }
 
-/// Where a producer's trace stands.
+/// Trace context of a producer.
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 pub(super) async fn attributes_come_along(broker: &dyn Broker) {
@@ -196,7 +196,7 @@ pub(super) async fn a_receive_that_is_dropped_loses_nothing(broker: &dyn Broker)
     let source = broker.source().await;
     broker.publish(numbered(0..30), &[]).await;
     let mut came = Vec::new();
-    // Dropped sooner and later, until all have come in between.
+    // Calls are dropped sooner and later, until all messages have arrived in between.
     let collecting = async {
         let mut patience = Duration::from_micros(1);
         while came.len() < 30 {
@@ -241,7 +241,7 @@ pub(super) async fn what_settles_nothing_hurts_nothing(broker: &dyn Broker) {
     strange[0].id = "7777777.1".to_owned();
     source.settle(&strange).await;
     ack(&*source, &came).await;
-    // Again: it is settled already.
+    // The messages are settled already.
     source.settle(&settled(&came, Fate::Committed)).await;
     assert_eq!(source.extend(&[came[0].id.clone()]).await, []);
     let rest = receive(&*source, 1).await;

@@ -1,4 +1,4 @@
-//! The suite on Pub/Sub as a strict fake plays it, and what Google may answer.
+//! The suite on Pub/Sub as a strict fake, and possible answers of Google.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::pubsub::{Config, Pubsub};
 
 suite!(Subscribed::new);
 
-/// A subscription of a test's own.
+/// A subscription of one test.
 struct Subscribed(Arc<FakePubsub>);
 
 impl Subscribed {
@@ -36,7 +36,7 @@ fn config(endpoint: &str, ack_deadline_secs: u32) -> Config {
     config
 }
 
-/// A source with this key of a service account.
+/// Returns a source with this key of a service account.
 fn source_with(endpoint: &str, key: &Value, ack_deadline_secs: u32) -> Result<Pubsub, String> {
     let key = SecretString::from(key.to_string());
     let secrets: Secrets = Arc::new(move |_| Ok(key.clone()));
@@ -125,7 +125,7 @@ async fn f13_a_subscription_that_cannot_be_read_is_not_ready_and_comes_back() {
     ack(&source, &came).await;
     let other = FakePubsub::start().await;
     let gone = source_with(&other.url, &fake.key(), 40).unwrap();
-    // The token of one is none of the other.
+    // The token of one source is not valid for the other.
     assert_eq!(
         until_down(&gone).await,
         "pull: 401 UNAUTHENTICATED the fake refuses it"
@@ -139,7 +139,7 @@ async fn f13_messages_are_handed_over_though_nobody_answers_how_long_they_are_ou
     fake.publish(numbered(0..1), &[]);
     let came = receive(&source, 1).await;
     ack(&source, &came).await;
-    // From here on, time passes as soon as nothing else does.
+    // From here on, time advances whenever all tasks are idle.
     tokio::time::pause();
     fake.silence(Some("modifyAckDeadline"));
     fake.publish(numbered(1..3), &[]);
@@ -167,7 +167,7 @@ async fn f13_a_pull_after_one_that_failed_may_take_its_time_once_its_answer_has_
     assert!(source.receive(1).await.is_err());
     fake.publish(numbered(0..1), &[]);
     fake.slow(std::time::Duration::from_secs(8));
-    // From here on, time passes as soon as nothing else does.
+    // From here on, time advances whenever all tasks are idle.
     tokio::time::pause();
     let came = receive(&source, 1).await;
     assert_eq!(texts(&came), ["message 0000"]);

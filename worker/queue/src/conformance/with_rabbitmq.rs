@@ -1,4 +1,4 @@
-//! The suite on RabbitMQ, and what may happen to its connections (F6, F7, F8, F10, F11, F33).
+//! The suite on RabbitMQ, and faults of its connections (F6, F7, F8, F10, F11, F33).
 
 mod faults;
 mod node;
@@ -53,7 +53,7 @@ impl RabbitQueue {
         Self::named(url, kind, name).await
     }
 
-    /// A publisher of its own, on a connection of its own.
+    /// Creates the queue with its own publisher connection.
     async fn named(url: &str, kind: &str, name: String) -> Self {
         let connection = Connection::connect(url, ConnectionProperties::default())
             .await
@@ -72,7 +72,7 @@ impl RabbitQueue {
         }
     }
 
-    /// The source's configuration, with more keys where a test needs them.
+    /// Returns the source's configuration with additional keys.
     fn config(&self, url: &str, more: &str) -> SourceConfig {
         let text = format!(
             "kind = 'rabbitmq'\nname = 'rabbit'\nurl = '{url}'\nqueue = '{}'\n{more}",
@@ -87,11 +87,11 @@ impl RabbitQueue {
             .unwrap()
     }
 
-    /// Waits until somebody consumes from the queue, which may still have to be made.
+    /// Waits until the queue has a consumer. The queue may not exist yet.
     async fn until_consumed(&self) {
         let looking = async {
             loop {
-                // To ask for a queue that is not there closes the channel.
+                // A query for a missing queue closes the channel.
                 let channel = self.connection.create_channel().await.unwrap();
                 let told = channel.queue_declare(
                     self.name.as_str().into(),
@@ -130,7 +130,7 @@ async fn declare(channel: &Channel, name: &str, kind: &str, ends: bool) {
     let mut arguments = FieldTable::default();
     arguments.insert("x-queue-type".into(), AMQPValue::LongString(kind.into()));
     if ends {
-        // By itself, some time after its test.
+        // The queue expires some time after its test.
         arguments.insert("x-expires".into(), AMQPValue::LongInt(600_000));
     }
     let durable = QueueDeclareOptions::durable();
@@ -147,7 +147,7 @@ fn passively() -> QueueDeclareOptions {
     }
 }
 
-/// No references: every text stands for itself.
+/// Resolves every text to itself.
 fn as_written() -> Secrets {
     Arc::new(|text| Ok(SecretString::from(text.to_owned())))
 }
@@ -196,7 +196,7 @@ impl Broker for RabbitQueue {
     }
 }
 
-/// Where nothing is settled, as while a commit is slow, the broker keeps what does not fit into memory.
+/// If nothing is settled, as during a slow commit, the broker keeps what does not fit into memory.
 #[tokio::test]
 async fn a17_of_large_messages_no_more_are_taken_than_fit_into_memory() {
     let Some(broker) = RabbitQueue::quorum().await else {
@@ -207,7 +207,7 @@ async fn a17_of_large_messages_no_more_are_taken_than_fit_into_memory() {
         .publish((0..20).map(|_| large()).collect(), &[])
         .await;
     let source = broker.source().await;
-    // Four before any was seen, then eight at a time.
+    // Four messages before any was seen, then eight at a time.
     let came = receive(&*source, 5).await;
     assert!(came.iter().all(|one| one.bytes == large()));
     let left = broker.left().await;

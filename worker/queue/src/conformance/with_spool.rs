@@ -1,4 +1,4 @@
-//! The suite on a directory, and what is a directory's own.
+//! The suite on a directory, and tests that apply to directories only.
 
 use std::fs;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ impl Directory {
         self.root.path().join("spool").join(name)
     }
 
-    /// The files of a folder and of those in it, without locks.
+    /// Returns the files of a folder and its subfolders, without locks.
     fn files(&self, name: &str) -> Vec<String> {
         let mut found = Vec::new();
         let mut folders = vec![self.path(name)];

@@ -1,4 +1,4 @@
-//! The suite on SQS as moto plays it, queues in order, and payloads in S3.
+//! The suite on SQS as implemented by moto, FIFO queues, and payloads in S3.
 
 mod faults;
 
@@ -28,10 +28,10 @@ mod in_order {
     suite!(SqsQueue::fifo);
 }
 
-/// Largest body that moto takes; what is larger goes by the bucket, as the extended client has it.
+/// Largest body that moto accepts. Larger bodies go through the bucket, as with the extended client.
 const MOST_INLINE: usize = 200_000;
 
-/// A queue of a test's own, and a bucket.
+/// A queue and a bucket of one test.
 struct SqsQueue {
     endpoint: String,
     url: String,
@@ -77,12 +77,12 @@ impl SqsQueue {
         Arc::new(source(&self.endpoint, &self.url, more, 40))
     }
 
-    /// Holds messages for so short a time that a test can wait for the end of it.
+    /// Returns a source with a hold time so short that a test can wait for its end.
     fn brief(&self) -> Arc<dyn Source> {
         Arc::new(source(&self.endpoint, &self.url, "", 4))
     }
 
-    /// Puts a payload into the bucket, makes the bucket, and returns the message that points to it.
+    /// Creates the bucket, puts a payload into it, and returns the message that points to it.
     async fn offload(&self, key: &str, body: Vec<u8>) -> String {
         make_bucket(&self.endpoint, &self.bucket).await;
         let bucket = AmazonS3Builder::new()
@@ -99,7 +99,7 @@ impl SqsQueue {
         pointer(&self.bucket, key)
     }
 
-    /// In a FIFO queue, each is in this group, or in one of its own.
+    /// Sends messages. In a FIFO queue each is in this group, or in its own.
     async fn send(&self, bodies: &[String], group: Option<&str>, attributes: &[(&str, &str)]) {
         for (batch, some) in bodies.chunks(10).enumerate() {
             let mut call = self.client.send_message_batch().queue_url(&self.url);
@@ -133,7 +133,7 @@ fn pointer(bucket: &str, key: &str) -> String {
     )
 }
 
-/// One plain request: S3 makes a bucket where `PUT /name` says so.
+/// Creates a bucket with a plain request: S3 accepts `PUT /name`.
 async fn make_bucket(endpoint: &str, name: &str) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let address = endpoint.trim_start_matches("http://");
@@ -185,7 +185,7 @@ impl Broker for SqsQueue {
                 texts.push(String::from_utf8(body).unwrap());
             }
         }
-        // Each in a group of its own: of one that is not settled, moto gives back only the last when its time is over.
+        // Each message has its own group: of a group that is not settled, moto redelivers only the last message.
         self.send(&texts, None, attributes).await;
     }
 
@@ -319,7 +319,7 @@ async fn an_extended_message_stays_ours() {
     let other = queue.source().await;
     let came = receive(&*source, 2).await;
     assert_eq!(source.hold(), Some(std::time::Duration::from_secs(4)));
-    // One is extended again and again until the other, which is not, comes to somebody else.
+    // One message is extended repeatedly until the other, which is not, is delivered to another source.
     let (kept, lost) = (came[0].id.clone(), texts(&came[1..]));
     let keeping = async {
         loop {

@@ -18,52 +18,52 @@ use url::Url;
 use super::token::Tokens;
 use crate::pace::Failure;
 
-/// How long a pull that brings nothing may last: Pub/Sub answers sooner.
+/// Longest pull without messages. Pub/Sub answers sooner.
 const PULL: Duration = Duration::from_secs(100);
-/// How long one try of another call may take.
+/// Longest attempt of any other call.
 const CALL: Duration = Duration::from_secs(5);
 
-/// How far a call may go.
+/// Limits of a call.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
-    /// Until an answer begins.
+    /// Time until the answer begins.
     begins: Duration,
-    /// Until it ends.
+    /// Time until the answer ends.
     ends: Duration,
-    /// What it may have.
+    /// Most bytes of the answer.
     bytes: usize,
 }
 
-/// One that waits for messages. Pub/Sub sends none above 10 MB, which is a third more in base64.
+/// Limits of a pull that waits for messages. Pub/Sub sends at most 10 MB, which is a third more in base64.
 const WAITING: Limit = Limit {
     begins: PULL,
     ends: PULL,
     bytes: 64 << 20,
 };
-/// One that tells at once whether it may, and brings what there is: that may be much, and the line slow.
+/// Limits of a pull that returns at once with the present messages, which may be many over a slow line.
 const AT_ONCE: Limit = Limit {
     begins: CALL,
     ..WAITING
 };
-/// Any other.
+/// Limits of any other call.
 const SHORT: Limit = Limit {
     begins: CALL,
     ends: CALL,
     bytes: 64 << 10,
 };
 
-/// Why a call did not do what it should.
+/// Error of a call.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// For people.
+    /// Text for people.
     pub(super) what: String,
-    /// Whether anybody answers.
+    /// Kind of the failure.
     pub(super) failure: Failure,
-    /// The status of an answer that says no.
+    /// Status of a response that is an error.
     pub(super) is_answer: Option<u16>,
 }
 
-/// A message as it came.
+/// A received message.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Sent {
@@ -71,7 +71,7 @@ pub(super) struct Sent {
     pub(super) message: SentMessage,
 }
 
-/// Its inside.
+/// Content of a received message.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SentMessage {
@@ -87,14 +87,14 @@ pub(super) struct SentMessage {
 }
 
 impl SentMessage {
-    /// Its bytes. What is no base64 never came from Pub/Sub, and is handed over as it stands.
+    /// Returns the bytes. Data that is not base64 cannot come from Pub/Sub and is returned as it is.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let decoded = STANDARD.decode(&self.data);
         decoded.unwrap_or_else(|_| self.data.clone().into_bytes())
     }
 }
 
-/// What a subscription is set to, as far as it matters to what lies in it.
+/// Settings of a subscription that affect its messages.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Settings {
@@ -104,35 +104,35 @@ pub(super) struct Settings {
     dead_letter_policy: Option<Value>,
 }
 
-/// When one that nobody uses is deleted; never where it says nothing.
+/// Expiry of an unused subscription; without a value it never expires.
 #[derive(Debug, Default, Deserialize)]
 struct Expiration {
     ttl: Option<String>,
 }
 
 impl Settings {
-    /// For how many seconds it keeps messages.
+    /// Returns how many seconds the subscription keeps messages.
     pub(super) fn retained_secs(&self) -> Option<u64> {
         secs(self.message_retention_duration.as_deref()?)
     }
 
-    /// After how many seconds without anybody who pulls it is deleted.
+    /// Returns after how many seconds without a pull the subscription is deleted.
     pub(super) fn expires_secs(&self) -> Option<u64> {
         secs(self.expiration_policy.ttl.as_deref()?)
     }
 
-    /// Whether what is delivered too often goes to another topic.
+    /// Returns whether messages with too many deliveries go to another topic.
     pub(super) const fn has_dead_letters(&self) -> bool {
         self.dead_letter_policy.is_some()
     }
 }
 
-/// Whole seconds of a duration as Google writes it: `604800s`, `1.5s`.
+/// Returns the whole seconds of a duration in Google's notation: `604800s`, `1.5s`.
 fn secs(duration: &str) -> Option<u64> {
     duration.strip_suffix('s')?.split('.').next()?.parse().ok()
 }
 
-/// A subscription that can be called.
+/// Client of one subscription.
 pub(super) struct Subscription {
     client: Client,
     /// `https://…/v1/projects/…/subscriptions/…`
@@ -157,7 +157,7 @@ impl Subscription {
         })
     }
 
-    /// Up to this many messages; waits for a first one, unless it is to tell at once whether it may.
+    /// Pulls up to this many messages, and waits for a first one if `waits` is set.
     pub(super) async fn pull(&self, most: usize, waits: bool) -> Result<Vec<Sent>, Failed> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -181,7 +181,7 @@ impl Subscription {
         Ok(pulled.received_messages)
     }
 
-    /// Settles messages.
+    /// Acknowledges messages.
     pub(super) async fn acknowledge(&self, ack_ids: &[&str]) -> Result<(), Failed> {
         let asked = json!({"ackIds": ack_ids});
         self.call("acknowledge", Some(&asked), SHORT)
@@ -189,7 +189,7 @@ impl Subscription {
             .map(drop)
     }
 
-    /// Keeps messages ours for so many seconds; none: gives them back.
+    /// Holds messages for this many seconds; 0 nacks them.
     pub(super) async fn hold(&self, ack_ids: &[&str], secs: u32) -> Result<(), Failed> {
         let asked = json!({"ackIds": ack_ids, "ackDeadlineSeconds": secs});
         self.call("modifyAckDeadline", Some(&asked), SHORT)
@@ -197,7 +197,7 @@ impl Subscription {
             .map(drop)
     }
 
-    /// Whether we may do this with it; anybody may ask.
+    /// Returns whether we have this permission on the subscription. Every account may ask.
     pub(super) async fn may(&self, permission: &str) -> Result<bool, Failed> {
         let asked = json!({"permissions": [permission]});
         let bytes = self.call("testIamPermissions", Some(&asked), SHORT).await?;
@@ -206,7 +206,7 @@ impl Subscription {
         Ok(granted.is_some_and(|all| all.iter().any(|one| one == permission)))
     }
 
-    /// What it is set to; a permission of its own lets somebody read that.
+    /// Returns the settings, which need a separate permission to read.
     pub(super) async fn settings(&self) -> Result<Settings, Failed> {
         let bytes = self.call("get", None, SHORT).await?;
         serde_json::from_slice(&bytes).map_err(|error| Failed {
@@ -216,7 +216,8 @@ impl Subscription {
         })
     }
 
-    /// One call, which asks for this or only reads; again with a new token where the old one was refused.
+    /// Makes one call with this body, or a read without one, and repeats it with a new token if the old one was
+    /// refused.
     async fn call(
         &self,
         action: &str,
@@ -287,7 +288,7 @@ pub(super) async fn body(answer: Response, most_bytes: usize) -> Result<Vec<u8>,
     Ok(bytes)
 }
 
-/// What an answer that is an error says: Google's status and message.
+/// Returns the error in a response: Google's status and message.
 pub(super) fn failed(action: &str, status: StatusCode, bytes: &[u8]) -> Failed {
     let told: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let at = |pointer: &str| told.pointer(pointer).and_then(Value::as_str);

@@ -6,33 +6,33 @@ use url::Url;
 
 use nightshift_engine::is_loopback;
 
-/// Where Pub/Sub answers.
+/// Default endpoint of Pub/Sub.
 const GOOGLE: &str = "https://pubsub.googleapis.com/";
 
-/// Configuration of a subscription of Google Cloud Pub/Sub that is pulled from.
+/// Configuration of a pull subscription of Google Cloud Pub/Sub.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Pubsub")]
 pub struct Config {
-    /// The source's name.
+    /// Name of the source.
     pub name: String,
-    /// The subscription: `projects/PROJECT/subscriptions/NAME`.
+    /// Subscription: `projects/PROJECT/subscriptions/NAME`.
     pub subscription: String,
-    /// `metadata`: the account of the machine or pod (GCE, GKE); `file:PATH` or `env:NAME` with the key of a service
-    /// account, as JSON; `none`: none, for the emulator at `endpoint_url`.
+    /// Credentials: `metadata` uses the account of the machine or pod (GCE, GKE); `file:PATH` or `env:NAME` names the
+    /// key of a service account as JSON; `none` is for the emulator at `endpoint_url`.
     #[serde(default = "metadata")]
     pub credentials: String,
-    /// Where Pub/Sub answers, where that is not Google: the emulator, a private endpoint.
+    /// Endpoint of Pub/Sub if it is not Google's: the emulator, a private endpoint.
     #[serde(default)]
     pub endpoint_url: Option<String>,
-    /// Seconds that messages are ours before they come again, whatever the subscription says; a slow commit extends
-    /// them. 30 to 600.
+    /// Seconds until unsettled messages are redelivered, whatever the subscription says. A slow commit extends them.
+    /// 30 to 600.
     #[serde(default = "ack_deadline")]
     pub ack_deadline_secs: u32,
-    /// Whether plain http may go to another machine.
+    /// Allows plain http to another machine.
     #[serde(default)]
     pub allow_private: bool,
-    /// The only feeds that the subscription may carry. Empty: all.
+    /// Feeds that the subscription may carry. Empty: all.
     #[serde(default)]
     pub feeds: Vec<String>,
 }
@@ -58,7 +58,7 @@ impl Config {
                 self.subscription
             ));
         }
-        // Below, half of it is too short for a commit; above, Pub/Sub refuses.
+        // Half of a shorter time is too short for a commit. Pub/Sub refuses a longer one.
         if !(30..=600).contains(&self.ack_deadline_secs) {
             return Err(format!(
                 "ack_deadline_secs = {}: use 30 to 600",
@@ -85,7 +85,7 @@ impl Config {
         }
     }
 
-    /// Where Pub/Sub answers.
+    /// Returns the endpoint of Pub/Sub.
     pub(super) fn endpoint(&self) -> Result<Url, String> {
         let text = self.endpoint_url.as_deref().unwrap_or(GOOGLE);
         let url = Url::parse(text).ok().filter(Url::has_host);
@@ -104,7 +104,7 @@ impl Config {
     }
 }
 
-/// Part of a resource's name: it goes into a path.
+/// Returns whether the text may be a part of a resource name, which becomes part of a path.
 fn is_part(text: &str) -> bool {
     let fits = |one: char| one.is_ascii_alphanumeric() || "-_.~+%:".contains(one);
     !text.is_empty()

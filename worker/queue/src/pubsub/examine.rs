@@ -1,4 +1,4 @@
-//! A look at a subscription: whether it is there, we may take from it, and what lies in it can be lost. No message is taken.
+//! Doctor checks of a subscription: whether it exists, permits pulling, and may lose messages. No message is taken.
 //! <https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions>
 
 use nightshift_engine::Checkup;
@@ -8,10 +8,10 @@ use super::{Config, Pubsub};
 use crate::Secrets;
 use crate::examine::{Fate, length, retention, unusable};
 
-/// What whoever takes messages must be allowed to do.
+/// Permission for taking messages.
 pub(super) const CONSUME: &str = "pubsub.subscriptions.consume";
 
-/// Looks at a subscription.
+/// Checks a subscription.
 pub(crate) async fn examine(config: &Config, secrets: Secrets) -> Checkup {
     let mut checkup = Checkup::default();
     let source = match Pubsub::new(config.clone(), secrets) {
@@ -49,7 +49,7 @@ pub(crate) async fn examine(config: &Config, secrets: Secrets) -> Checkup {
     checkup
 }
 
-/// What it is set to. Not to be allowed to look there is no fault.
+/// Checks the settings. A missing permission to read them is not an error.
 async fn look(subscription: &Subscription, config: &Config, checkup: &mut Checkup) {
     match subscription.settings().await {
         Ok(settings) => judge(&settings, &config.subscription, checkup),
@@ -60,7 +60,7 @@ async fn look(subscription: &Subscription, config: &Config, checkup: &mut Checku
     }
 }
 
-/// Notes what its settings say. Its own deadline is none of it: we say how long messages are ours.
+/// Reports problems of the settings. The subscription's own deadline is ignored, because the source sets its own.
 fn judge(settings: &Settings, name: &str, checkup: &mut Checkup) {
     checkup.saw("a subscription of Pub/Sub");
     let update = |options: &str| format!("run gcloud pubsub subscriptions update {name} {options}");

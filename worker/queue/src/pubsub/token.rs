@@ -1,7 +1,7 @@
-//! Tokens that Pub/Sub wants: from the metadata server of the machine or pod, or for the key of a service account.
+//! Access tokens for Pub/Sub, from the metadata server of the machine or pod, or for the key of a service account.
 //!
-//! A token is kept until shortly before its end, and asked for anew when Pub/Sub refuses it. The key is read at each
-//! exchange, so that a changed file counts. Neither key nor token is in any error.
+//! A token is cached until shortly before its expiry and renewed when Pub/Sub refuses it. The key is read at each
+//! exchange, so that a changed file takes effect. No error contains the key or a token.
 
 use std::time::Duration;
 
@@ -18,33 +18,33 @@ use crate::Secrets;
 use crate::pace::Failure;
 use nightshift_engine::{is_loopback, with_causes};
 
-/// What is asked for: to take from subscriptions.
+/// Requested scope: access to Pub/Sub.
 const SCOPE: &str = "https://www.googleapis.com/auth/pubsub";
-/// How the key of a service account is exchanged (RFC 7523).
+/// Grant type for the exchange of a service account's key (RFC 7523).
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// The metadata server (<https://cloud.google.com/compute/docs/metadata/querying-metadata>).
 pub(super) const METADATA: &str = "http://metadata.google.internal/";
 const METADATA_PATH: &str = "computeMetadata/v1/instance/service-accounts/default/token";
-/// How long before its end a token is asked for anew.
+/// How long before its expiry a token is renewed.
 const EARLY: Duration = Duration::from_secs(120);
-/// How long a call may take.
+/// Longest duration of a call.
 const CALL: Duration = Duration::from_secs(10);
 /// Most bytes of an answer.
 const MOST_BYTES: usize = 64 << 10;
-/// For how long we ask, in seconds: the longest that is given.
+/// Requested lifetime in seconds: the longest that is granted.
 const HOUR: u64 = 3_600;
 
-/// Who gives tokens.
+/// Origin of tokens.
 pub(super) enum Giver {
-    /// Nobody: none is wanted.
+    /// No token is needed.
     Nobody,
     /// The metadata server at this address.
     Metadata(Url),
-    /// The exchange that the key names, for this key of a service account.
+    /// The token exchange named in this key of a service account.
     Key(String, Secrets),
 }
 
-/// Tokens as they are needed.
+/// Cache of tokens.
 pub(super) struct Tokens {
     giver: Giver,
     kept: Mutex<Option<(SecretString, Instant)>>,
@@ -56,7 +56,7 @@ struct Given {
     expires_in: u64,
 }
 
-/// The key of a service account, as Google hands it out.
+/// The key of a service account, in Google's format.
 #[derive(Deserialize)]
 struct Key {
     #[serde(rename = "type")]
@@ -84,7 +84,7 @@ impl Tokens {
         }
     }
 
-    /// A token, or none where none is wanted.
+    /// Returns a token, or `None` if none is needed.
     pub(super) async fn get(&self, client: &Client) -> Result<Option<SecretString>, Failed> {
         let mut kept = self.kept.lock().await;
         if let Some((token, until)) = &*kept
@@ -110,12 +110,12 @@ impl Tokens {
         Ok(Some(token))
     }
 
-    /// Forgets the token that was refused.
+    /// Forgets a token that was refused.
     pub(super) async fn forget(&self) {
         *self.kept.lock().await = None;
     }
 
-    /// Whether the key can be read and signs. Nobody is called.
+    /// Checks that the key can be read and signs. No call is made.
     pub(super) fn check(&self) -> Result<(), String> {
         let Giver::Key(reference, secrets) = &self.giver else {
             return Ok(());
@@ -176,7 +176,7 @@ async fn given(who: &str, call: reqwest::RequestBuilder) -> Result<Given, Failed
 
 fn read(reference: &str, secrets: &Secrets) -> Result<Key, String> {
     let text = secrets(reference).map_err(|why| format!("credentials: {why}"))?;
-    // An error of serde may hold what it read.
+    // An error of serde may contain the text that it read.
     let key: Key = serde_json::from_str(text.expose_secret()).map_err(|_| {
         format!("credentials: {reference} is no key of a service account, in JSON as Google hands it out")
     })?;
@@ -198,7 +198,7 @@ fn read(reference: &str, secrets: &Secrets) -> Result<Key, String> {
     Ok(key)
 }
 
-/// A JWT of a service account, which is exchanged for a token
+/// Returns the JWT of a service account for the token exchange
 /// (<https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests>).
 fn assertion(key: &Key) -> Result<SecretString, String> {
     let pem = key.private_key.expose_secret().as_bytes();

@@ -15,37 +15,38 @@ use nightshift_engine::is_loopback;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Rabbitmq")]
 pub struct Config {
-    /// The source's name.
+    /// Name of the source.
     pub name: String,
-    /// `amqps://user@host/vhost`, `amqp://…`, or `env:NAME` or `file:PATH` with such a URL. The vhost `/` is written `%2f`.
+    /// URL: `amqps://user@host/vhost`, `amqp://…`, or `env:NAME` or `file:PATH` with such a URL. The vhost `/` is
+    /// written `%2f`.
     #[schemars(with = "String")]
     pub url: SecretString,
-    /// Password, where the URL has none: the text itself, `env:NAME` or `file:PATH`, read again at each connect.
+    /// Password, if the URL has none: the text itself, `env:NAME` or `file:PATH`. It is read again at each connect.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub password: Option<SecretString>,
-    /// The queue. It must be there, unless `declare` is set.
+    /// Name of the queue. The queue must exist, unless `declare` is set.
     pub queue: String,
-    /// Whether a missing queue is made: a quorum queue, durable.
+    /// Creates a missing queue as a durable quorum queue.
     #[serde(default)]
     pub declare: bool,
-    /// Most messages that the broker hands out before the first of them is settled; fewer where there is less room.
+    /// Most unsettled messages that the broker delivers; fewer if there is less room.
     #[serde(default = "prefetch")]
     pub prefetch: u16,
-    /// Seconds without a sign of life after which a connection is given up are twice as many as this.
+    /// Heartbeat interval. A connection is given up after twice as many seconds without a sign of life.
     #[serde(default = "heartbeat")]
     pub heartbeat_secs: u16,
-    /// File with certificates (PEM) of an authority to be trusted beside those of the system.
+    /// File with certificates (PEM) of an authority that is trusted in addition to those of the system.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
-    /// Where the broker's management interface is, `https://mq.example.com:15671`: `nightshift doctor` asks there what
-    /// AMQP does not tell, as the same user. Nothing else does.
+    /// Address of the broker's management interface, such as `https://mq.example.com:15671`. Only `nightshift doctor`
+    /// uses it, as the same user, to read what AMQP does not show.
     #[serde(default)]
     pub management_url: Option<String>,
-    /// Whether `amqp://`, which is not encrypted, may go to another machine.
+    /// Allows `amqp://`, which is not encrypted, to another machine.
     #[serde(default)]
     pub allow_private: bool,
-    /// The only feeds that the queue may carry. Empty: all.
+    /// Feeds that the queue may carry. Empty: all.
     #[serde(default)]
     pub feeds: Vec<String>,
 }
@@ -81,7 +82,7 @@ impl Config {
         self.uri(url).map(|_| ())
     }
 
-    /// The address is not shown: people put passwords into such.
+    /// Checks the management URL. Errors do not show it, because it may contain a password.
     fn check_management(&self, url: &str) -> Result<(), String> {
         let url = Url::parse(url).map_err(|error| {
             format!("management_url is no URL ({error}): write https://HOST:15671")
@@ -104,16 +105,16 @@ impl Config {
         }
     }
 
-    /// The URL as it is dialled, but for the password.
+    /// Returns the URL for connecting, without the password.
     ///
     /// # Errors
     ///
-    /// What is wrong with it; the text holds nothing of it but the host.
+    /// What is wrong with the URL. The text contains only its host.
     pub(super) fn uri(&self, url: &str) -> Result<AMQPUri, String> {
         let expected =
             || "url: expected amqps://user@host[:port]/vhost, with the vhost / as %2f".to_owned();
         let mut uri: AMQPUri = url.trim().parse().map_err(|_| expected())?;
-        // The library takes a URL without a name of a host for one of this machine, an address of IPv6 included.
+        // The library takes a URL without a host name for one of this machine, including an IPv6 address.
         let parsed = Url::parse(url.trim()).map_err(|_| expected())?;
         match parsed.host() {
             Some(Host::Ipv6(address)) => uri.authority.host = address.to_string(),

@@ -1,5 +1,5 @@
-//! A look at a queue of RabbitMQ. AMQP tells whether it is there; of what kind it is, and which limits and policies hold,
-//! only the management interface tells, where `management_url` names one.
+//! Doctor checks of a queue of RabbitMQ. AMQP shows whether the queue exists. Its type, limits and policies are known
+//! only to the management interface at `management_url`, if that is set.
 
 mod judge;
 
@@ -13,7 +13,7 @@ use super::session::{ANSWER_SECS, Trouble, asked, connect, open_channel};
 use crate::Secrets;
 use crate::pace::Failure;
 
-/// Looks at a queue.
+/// Checks a queue.
 pub(crate) async fn examine(config: &Config, secrets: &Secrets, clock: &dyn Clock) -> Checkup {
     let mut checkup = Checkup::default();
     match passively(config, secrets).await {
@@ -41,7 +41,7 @@ pub(crate) async fn examine(config: &Config, secrets: &Secrets, clock: &dyn Cloc
     checkup
 }
 
-/// How many messages wait in it, and how many consumers it has.
+/// Returns the number of waiting messages and of consumers.
 async fn passively(config: &Config, secrets: &Secrets) -> Result<(u32, u32), Trouble> {
     let connection = connect(config, secrets).await?;
     let channel = open_channel(&connection).await?;
@@ -107,7 +107,7 @@ async fn manage(
     dead_letters(management, config, &facts, checkup).await;
 }
 
-/// Whether what the broker gives up on comes to a queue.
+/// Checks whether dead letters of the broker reach a queue.
 async fn dead_letters(
     management: &Management,
     config: &Config,
@@ -119,7 +119,7 @@ async fn dead_letters(
     let key = facts.dead_letter_key.as_deref();
     let (leads, what, mend) = match (facts.dead_letter_exchange.as_deref(), key) {
         (None, _) => return,
-        // To the default exchange a routing key is the name of a queue.
+        // The default exchange uses the routing key as the name of a queue.
         (Some(""), None) => {
             return checkup.warning(
                 "source.dead_letter_missing",

@@ -1,22 +1,22 @@
-//! What any producer may write into the headers of a message, as the parser below lapin reads it (docs/decisions/0028): what
-//! it refuses would come again for ever, and hold up what is behind it.
+//! Tests of message headers that a producer may write, as the parser below lapin reads them (docs/decisions/0028). A
+//! message that the parser refuses would be redelivered for ever and block those behind it.
 
 use lapin::types::parsing::{parse_field_table, parse_short_string};
 use lapin::types::{AMQPValue, FieldTable};
 
-/// A table of these entries, as it is sent.
+/// Encodes a table with these entries.
 fn table(entries: &[u8]) -> Vec<u8> {
     let length = u32::try_from(entries.len()).unwrap();
     [&length.to_be_bytes(), entries].concat()
 }
 
-/// An entry with this name, type and value.
+/// Encodes an entry with this name, type and value.
 fn entry(name: &[u8], kind: u8, value: &[u8]) -> Vec<u8> {
     let length = u8::try_from(name.len()).unwrap();
     [&[length], name, &[kind], value].concat()
 }
 
-/// What is read of a table with another one behind it: neither may reach into the other.
+/// Parses a table that is followed by another; neither may reach into the other.
 fn read(sent: &[u8]) -> FieldTable {
     let behind = table(&entry(b"behind", b't', &[1]));
     let both = [sent, &behind].concat();
@@ -43,7 +43,7 @@ fn a_table_is_read_up_to_what_nobody_knows() {
     let known = entry(b"first", b't', &[1]);
     for unknown in [
         entry(b"second", b'?', &[1, 2, 3]),
-        // A list that says that it is longer than the table.
+        // A list that claims to be longer than the table.
         entry(b"second", b'A', &[0, 0, 0, 9]),
         vec![200],
     ] {
@@ -66,14 +66,14 @@ fn f05_headers_of_any_depth_leave_the_process_its_stack() {
             sent = table(&inner);
         }
         let headers = table(&entry(b"a", kind, &sent));
-        // What lapin's thread has.
+        // The stack size of lapin's thread.
         let reading = std::thread::Builder::new()
             .stack_size(2 << 20)
             .spawn(move || read(&headers))
             .unwrap();
         assert!(reading.join().unwrap().contains_key("a"));
     }
-    // The next message is read as deep as any.
+    // The next message may be nested as deeply again.
     let sent = table(&entry(b"a", b'F', &table(&entry(b"b", b't', &[1]))));
     let read = read(&sent);
     let AMQPValue::FieldTable(inner) = read.inner().get("a").unwrap() else {

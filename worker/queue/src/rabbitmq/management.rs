@@ -1,4 +1,4 @@
-//! The management interface of RabbitMQ, read only, as far as a look at a queue needs it.
+//! Read-only client of the RabbitMQ management interface, as far as the checks of a queue need it.
 //! <https://www.rabbitmq.com/docs/http-api-reference>
 
 use std::time::Duration;
@@ -13,21 +13,21 @@ use url::Url;
 use super::Config;
 use crate::Secrets;
 
-/// How long it may take for one answer.
+/// Longest time for one answer.
 const ANSWER_SECS: Duration = Duration::from_secs(10);
 
-/// Why it told nothing; no secret is in it.
+/// Error of a request, without secrets.
 #[derive(Debug)]
 pub(super) struct NotTold(pub(super) String);
 
-/// What it told.
+/// Answer to a request.
 pub(super) struct Told {
     pub(super) body: Value,
-    /// What time it is there.
+    /// Time at the server.
     pub(super) date: Option<DateTime<Utc>>,
 }
 
-/// The interface of a broker, for one vhost.
+/// Client of a broker's interface for one vhost.
 pub(super) struct Management {
     client: Client,
     base: Url,
@@ -37,7 +37,7 @@ pub(super) struct Management {
 }
 
 impl Management {
-    /// That of the configuration, as the user of the source; none where none is named.
+    /// Returns the client for the configured interface as the user of the source, or `None` if none is configured.
     pub(super) fn of(config: &Config, secrets: &Secrets) -> Option<Result<Self, NotTold>> {
         let url = config.management_url.as_deref()?;
         Some(Self::at(url, config, secrets).map_err(NotTold))
@@ -75,12 +75,12 @@ impl Management {
         })
     }
 
-    /// What it knows of a queue.
+    /// Returns the description of a queue.
     pub(super) async fn queue(&self, name: &str) -> Result<Told, NotTold> {
         self.get(&["queues", &self.vhost, name]).await
     }
 
-    /// The broker's version.
+    /// Returns the broker's version.
     pub(super) async fn version(&self) -> Option<String> {
         let told = self.get(&["overview"]).await.ok()?;
         told.body
@@ -89,12 +89,12 @@ impl Management {
             .map(str::to_owned)
     }
 
-    /// Whether there is such a queue.
+    /// Returns whether this queue exists.
     pub(super) async fn has_queue(&self, name: &str) -> Result<bool, NotTold> {
         Ok(self.find(&["queues", &self.vhost, name]).await?.is_some())
     }
 
-    /// Whether there is such an exchange, and something is bound to it.
+    /// Returns whether this exchange exists and has a binding.
     pub(super) async fn has_bindings(&self, exchange: &str) -> Result<bool, NotTold> {
         let bound = self
             .find(&["exchanges", &self.vhost, exchange, "bindings", "source"])
@@ -109,7 +109,7 @@ impl Management {
         told.ok_or_else(|| NotTold(format!("there is no {}", path.join("/"))))
     }
 
-    /// What is there; none where nothing is.
+    /// Returns the object at this path, or `None` if it does not exist.
     async fn find(&self, path: &[&str]) -> Result<Option<Told>, NotTold> {
         let mut url = self.base.clone();
         if let Ok(mut parts) = url.path_segments_mut() {

@@ -1,4 +1,4 @@
-//! A delivery as a message: properties and headers are attributes.
+//! Converts a delivery to a message. Properties and headers become attributes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use nightshift_pipeline::Message;
 use super::outstanding::Name;
 use crate::{MOST_BYTES, attributes};
 
-/// The message of a delivery over this connection.
+/// Returns the message of a delivery over this connection.
 pub(super) fn message(connection: u64, delivery: Delivery) -> Message {
     let name = Name {
         connection,
@@ -23,8 +23,8 @@ pub(super) fn message(connection: u64, delivery: Delivery) -> Message {
     }
 }
 
-/// Whether it comes from a stream, as far as its broker says: <https://www.rabbitmq.com/docs/streams#consuming>. AMQP tells
-/// of no other sign, and refuses nothing.
+/// Returns whether the message comes from a stream, as far as its broker shows:
+/// <https://www.rabbitmq.com/docs/streams#consuming>. AMQP has no other sign of that, and refuses nothing.
 pub(super) fn is_of_stream(properties: &BasicProperties) -> bool {
     let mut headers = properties
         .headers()
@@ -33,7 +33,7 @@ pub(super) fn is_of_stream(properties: &BasicProperties) -> bool {
     headers.any(|(name, _)| name.as_str() == "x-stream-offset")
 }
 
-/// What is too large for us has been sent already, but need not be kept.
+/// Truncates a message that is too large. It was transferred, but need not be kept.
 fn head(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.len() > MOST_BYTES {
         bytes.truncate(MOST_BYTES);
@@ -42,7 +42,7 @@ fn head(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Scalars only: tables and lists are the broker's own notes on the way of a message.
+/// Returns scalar values only. Tables and lists are the broker's own notes about the path of a message.
 fn of(properties: &BasicProperties) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let known = [

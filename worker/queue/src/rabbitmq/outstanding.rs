@@ -1,20 +1,20 @@
-//! Which deliveries of a connection are not settled, and how few words settle some of them.
+//! Tracks unsettled deliveries of a connection, and settles some of them with few operations.
 //!
-//! AMQP settles one delivery, or with `multiple` all of a channel up to one. The second is used only where every delivery
-//! up to there is meant: one that is still being committed must never be acknowledged along with its neighbours.
-//! A delivery leaves only when the broker was told: until then it stands in the way of `multiple`.
+//! AMQP settles one delivery, or with `multiple` all of a channel up to one. `multiple` is used only if every
+//! delivery up to there is meant, because one that is still being committed must not be acknowledged with its
+//! neighbours. A delivery is removed only once the broker was told; until then it prevents `multiple`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use nightshift_pipeline::{Fate, Settled};
 
-/// The name of a delivery, unique over all connections of a process.
+/// Id of a delivery, unique over all connections of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Name {
-    /// The number of the connection.
+    /// Number of the connection.
     pub(super) connection: u64,
-    /// The broker's number on it.
+    /// Delivery tag on the connection.
     pub(super) tag: u64,
 }
 
@@ -34,18 +34,18 @@ impl Name {
     }
 }
 
-/// One word to the broker.
+/// One settlement sent to the broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Operation {
     connection: u64,
     back: bool,
     multiple: bool,
-    /// Those that it settles, in order; never none.
+    /// Settled tags in order; never empty.
     tags: Vec<u64>,
 }
 
 impl Operation {
-    /// The last delivery that is meant.
+    /// Returns the last settled delivery.
     pub(super) fn tag(&self) -> u64 {
         self.tags.last().copied().unwrap_or_default()
     }
@@ -58,7 +58,7 @@ impl Operation {
         self.back
     }
 
-    /// The deliveries that are meant.
+    /// Returns the settled deliveries.
     pub(super) fn names(&self) -> impl Iterator<Item = Name> {
         self.tags.iter().map(|tag| Name {
             connection: self.connection,
@@ -67,11 +67,11 @@ impl Operation {
     }
 }
 
-/// The deliveries of a connection that were handed over and are not settled.
+/// Deliveries of a connection that were handed over and are not settled.
 #[derive(Debug)]
 pub(super) struct Outstanding {
     connection: u64,
-    /// Tags rise, and messages are handed over in their order: none that is not handed over yet is below one of these.
+    /// Tags rise, and messages are handed over in order. No tag below one of these is still to be handed over.
     tags: BTreeSet<u64>,
 }
 
@@ -97,7 +97,7 @@ impl Outstanding {
         }
     }
 
-    /// What to say to settle these, and the ids that are none of this connection.
+    /// Returns the operations that settle these messages, and the ids that do not belong to this connection.
     pub(super) fn plan(&self, settled: &[Settled]) -> (Vec<Operation>, Vec<String>) {
         let mut wanted = BTreeMap::new();
         let mut strange = Vec::new();
@@ -112,7 +112,7 @@ impl Outstanding {
             }
         }
         let mut operations: Vec<Operation> = Vec::new();
-        // As long as nothing is left out, all up to here is meant.
+        // While no tag is skipped, everything up to here is meant.
         let mut whole = true;
         for tag in &self.tags {
             let Some(back) = wanted.get(tag).copied() else {
@@ -132,7 +132,7 @@ impl Outstanding {
         (operations, strange)
     }
 
-    /// The broker was told.
+    /// Removes deliveries after the broker was told.
     pub(super) fn done(&mut self, operation: &Operation) {
         if operation.connection == self.connection {
             for tag in &operation.tags {

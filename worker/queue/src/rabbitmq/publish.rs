@@ -1,7 +1,7 @@
-//! Puts a message into the queue, by the default exchange, and waits until the broker has it.
+//! Publishes a message to the queue through the default exchange, and waits for the confirmation.
 //!
-//! Each has a connection of its own, for they are rare: none stands idle, and the one that messages come over is not
-//! touched. The user needs the right to write to `amq.default`.
+//! Each message has its own connection. Messages are rare, so no connection stays idle and the consumer's connection
+//! is not affected. The user needs the right to write to `amq.default`.
 
 use async_trait::async_trait;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
@@ -15,10 +15,10 @@ use crate::Secrets;
 use crate::pace::Failure;
 use crate::publish::failed;
 
-/// What AMQP calls a message that outlives a restart of the broker.
+/// Delivery mode of AMQP for a message that survives a restart of the broker.
 const PERSISTENT: u8 = 2;
 
-/// Where messages of a queue are put.
+/// Publisher of messages to a queue.
 pub(crate) struct Publisher {
     config: Config,
     secrets: Secrets,
@@ -43,7 +43,7 @@ impl Publisher {
         }
     }
 
-    /// Sends it to the queue of this name, and hears what became of it.
+    /// Sends the message to the queue of this name, and returns the confirmation.
     async fn send(&self, queue: &str, message: &Outgoing) -> Result<Confirmation, Trouble> {
         let connection = connect(&self.config, &self.secrets).await?;
         let channel = open_channel(&connection).await?;
@@ -83,7 +83,7 @@ impl Publish for Publisher {
     }
 }
 
-/// Looks whether canaries may be sent: by a message to a queue that there is none of, which the broker gives back.
+/// Checks whether canaries may be sent, by a message to a queue that does not exist, which the broker returns.
 pub(crate) async fn examine(config: Config, secrets: Secrets) -> Checkup {
     let mut checkup = Checkup::default();
     let publisher = Publisher::new(config, secrets);
@@ -100,7 +100,7 @@ pub(crate) async fn examine(config: Config, secrets: Secrets) -> Checkup {
             "no canary comes through, and NightshiftCanaryLate pages",
             "let the user write to the default exchange: rabbitmqctl set_permissions -p VHOST USER '^$' '^amq\\.default$' '^QUEUE$'",
         ),
-        // Whoever looks at the queue tells of that.
+        // The check of the queue reports this error.
         Err(trouble) => checkup.saw(format!("whether canaries may be sent is not known: {}", trouble.what)),
     }
     checkup

@@ -1,8 +1,8 @@
-//! One connection with one consumer, from its first word to its last.
+//! One connection with one consumer, from opening to closing.
 //!
-//! Every step that waits for the broker has an end: a silent network is noticed by heartbeats once a connection stands,
-//! and by these limits before. Connecting and making room must not be dropped midway, or a consumer would be left behind
-//! that nobody listens to: the source runs them as tasks of its own. Waiting for messages may be dropped at any time.
+//! Every step that waits for the broker has a timeout: heartbeats detect a silent network on an open connection, and
+//! these limits detect one before. Connecting and making room must not be dropped midway, because a consumer would be
+//! left without a reader, so the source runs them as tasks. Waiting for messages may be dropped at any time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -27,26 +27,25 @@ use crate::pace::Failure;
 use crate::sizes::Sizes;
 use crate::{LONG_POLL, Secrets};
 
-/// How long the broker may take for one answer.
+/// Longest time for one answer of the broker.
 pub(super) const ANSWER_SECS: Duration = Duration::from_secs(10);
 
-/// How long a connection may take until it stands. Behind a network that swallows everything, this is the whole wait.
+/// Longest time for opening a connection. If the network drops all packets, this is the whole wait.
 const CONNECT_SECS: Duration = Duration::from_secs(5);
 
-/// What a message may have before any was seen: what RabbitMQ 4 takes unless it is told otherwise
-/// (`max_message_size`).
+/// Assumed size of a message before any was seen: the default limit of RabbitMQ 4 (`max_message_size`).
 const LARGEST_BYTES: usize = 16 * 1024 * 1024;
 
-/// Why there is no session, or no longer.
+/// Reason why there is no session, or no longer.
 #[derive(Debug)]
 pub(super) struct Trouble {
-    /// For people.
+    /// Text for people.
     pub(super) what: String,
-    /// Whether anybody answers.
+    /// Kind of the failure.
     pub(super) failure: Failure,
-    /// Whether all is well but for the queue, which is not there.
+    /// Whether only the queue is missing.
     pub(super) missing: bool,
-    /// Whether the URL names the vhost without a name.
+    /// Whether the URL names the vhost with an empty name.
     pub(super) nameless: bool,
 }
 
@@ -95,7 +94,7 @@ impl Trouble {
     }
 }
 
-/// Waits for the broker, but not for ever.
+/// Waits for an answer of the broker with a timeout.
 pub(super) async fn asked<T>(
     doing: &str,
     limit: Duration,
@@ -109,7 +108,7 @@ pub(super) async fn asked<T>(
     }
 }
 
-/// A connection, its channel, its consumer.
+/// A connection with its channel and consumer.
 pub(super) struct Session {
     connection: Connection,
     channel: Channel,
@@ -119,14 +118,14 @@ pub(super) struct Session {
     came: Came,
 }
 
-/// What came.
+/// Messages that arrived.
 struct Came {
-    /// The number of the connection.
+    /// Number of the connection.
     number: u64,
-    /// Not handed over.
+    /// Messages that were not handed over.
     waiting: VecDeque<Message>,
     sizes: Sizes,
-    /// Whether it was told that they come from a stream.
+    /// Whether it was logged that they come from a stream.
     is_told: bool,
 }
 
@@ -145,7 +144,7 @@ impl Came {
 }
 
 impl Session {
-    /// Connects and sees to the queue. Nothing is consumed before [`Session::make_room`].
+    /// Connects and checks the queue. Nothing is consumed before [`Session::make_room`].
     pub(super) async fn open(
         config: Config,
         secrets: Secrets,
@@ -180,18 +179,17 @@ impl Session {
         self.channel.clone()
     }
 
-    /// The number of the connection.
     pub(super) const fn number(&self) -> u64 {
         self.came.number
     }
 
-    /// Most messages whose bytes fit into memory.
+    /// Returns the number of messages whose bytes fit into memory.
     fn fit(&self) -> u16 {
         u16::try_from(self.came.sizes.most()).unwrap_or(u16::MAX)
     }
 
-    /// Whether the broker may hand out this many in all, or as many of them as fit into memory. A little too much room is
-    /// not worth another consumer, unless it is memory that there is none of.
+    /// Returns whether the prefetch suits this many messages, or as many as fit into memory. A little too much room
+    /// does not justify another consumer, unless memory is short.
     pub(super) fn has_room(&self, wanted: u16) -> bool {
         let fit = self.fit();
         let wanted = wanted.min(fit);
@@ -199,8 +197,8 @@ impl Session {
         self.consumer.is_some() && is_about && self.prefetch <= fit
     }
 
-    /// Lets the broker hand out this many in all. A limit holds for a consumer that begins after it was set, so the
-    /// consumer is replaced; what had come for it is kept.
+    /// Sets the prefetch to this many messages. A limit applies to consumers that start after it was set, so the
+    /// consumer is replaced. Messages that it had received are kept.
     pub(super) async fn make_room(mut self, wanted: u16) -> Result<Self, Trouble> {
         if let Some(mut consumer) = self.consumer.take() {
             let cancelled = self
@@ -229,8 +227,9 @@ impl Session {
         Ok(self)
     }
 
-    /// Waits for a first message, and takes what came with it. The end of the stream is trouble: the broker has cancelled
-    /// the consumer, as it does when the queue is deleted. What had come is handed over before that is told.
+    /// Waits for a first message and returns those that arrived with it. The end of the stream is an error: the
+    /// broker has cancelled the consumer, as it does when the queue is deleted. Messages that arrived before are
+    /// returned first.
     pub(super) async fn next(&mut self, most: usize) -> Result<Vec<Message>, Trouble> {
         let Some(consumer) = &mut self.consumer else {
             return Err(Trouble::away("there is no consumer"));
@@ -245,7 +244,7 @@ impl Session {
                 Some(Ok(delivery)) => self.came.add(delivery),
                 Some(Err(error)) => return Err(Trouble::of("receive", &error)),
                 None => {
-                    // Polled again, a stream that has ended would be silent for ever.
+                    // A stream that has ended must not be polled again, because it would never wake.
                     self.consumer = None;
                     break;
                 }
@@ -265,7 +264,7 @@ impl Session {
         Ok(self.came.waiting.drain(..count).collect())
     }
 
-    /// Ends in order, so that the broker gives back at once what is not acknowledged.
+    /// Closes in order, so that the broker redelivers unacknowledged messages at once.
     pub(super) async fn close(self) {
         let closed = self.connection.close(200, "done".into());
         if let Err(trouble) = asked("close the connection", Duration::from_secs(2), closed).await {
@@ -302,7 +301,7 @@ pub(super) async fn connect(config: &Config, secrets: &Secrets) -> Result<Connec
         lapin::runtime::default_runtime().map_err(|error| Trouble::of("connect", &error))?;
     let (place, nameless) = (place(&uri.authority), uri.vhost.is_empty());
     let connected = Connection::connect_uri_with_config(uri, properties, tls, runtime);
-    // A future of the library's that is too large for the stack of its callers.
+    // The library's future is too large for the stack of its callers.
     let connected = asked(&place, CONNECT_SECS, Box::pin(connected)).await;
     connected.map_err(|trouble| Trouble {
         nameless,
@@ -310,7 +309,7 @@ pub(super) async fn connect(config: &Config, secrets: &Secrets) -> Result<Connec
     })
 }
 
-/// For people: an address of IPv6 stands in brackets before a port.
+/// Formats the address for people, with brackets around an IPv6 address before a port.
 fn place(authority: &AMQPAuthority) -> String {
     let (host, port) = (&authority.host, authority.port);
     if host.contains(':') {
@@ -331,11 +330,11 @@ async fn passively(channel: &Channel, queue: &str) -> Result<(), Trouble> {
         .map(|_| ())
 }
 
-/// As good as no limit, in words of all versions: before 4, -1 means that nothing may be delivered again.
+/// Practically unlimited in all versions. Before 4, -1 means that nothing may be redelivered.
 const MOST_DELIVERIES: i32 = i32::MAX;
 
-/// Makes the queue, without a limit of deliveries: from version 4 on RabbitMQ has one of 20 otherwise, and drops what
-/// reached it.
+/// Creates the queue without a delivery limit. From version 4 on, RabbitMQ otherwise has a limit of 20 and drops
+/// messages that reach it.
 async fn declare(channel: &Channel, queue: &str) -> Result<(), Trouble> {
     let mut arguments = FieldTable::default();
     arguments.insert(

@@ -1,13 +1,13 @@
-//! A folder of our own below `cur/`, and those of processes that are gone.
+//! The folder of this process below `cur/`, and those of processes that are gone.
 //!
-//! Beside each folder lies a file that its process holds a lock on. The lock ends with the process, however it ends, and
-//! holds between containers of a host, where process ids say nothing; the id in the name is for people.
+//! Beside each folder is a file that its process holds a lock on. The lock ends with the process in any case, and
+//! works between containers of a host, where process ids are not comparable. The id in the name is for people.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Our folder, ours as long as this lives.
+/// The folder of this process, owned for the lifetime of this value.
 #[derive(Debug)]
 pub(super) struct Claim {
     folder: PathBuf,
@@ -16,14 +16,14 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// A new folder below `cur`.
+    /// Creates a new folder below `cur`.
     pub(super) fn new(cur: &Path) -> io::Result<Self> {
         let name = format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple());
         let folder = cur.join(&name);
         let lock_file = cur.join(format!("{name}.lock"));
         let lock = File::create_new(&lock_file)?;
         lock.lock()?;
-        // Made after the lock: a folder whose lock can be had is nobody's.
+        // The folder is created after the lock. A folder whose lock is free belongs to no process.
         fs::create_dir(&folder)?;
         Ok(Self {
             folder,
@@ -36,7 +36,7 @@ impl Claim {
         &self.folder
     }
 
-    /// Ends it. What still lies in it is put back by whoever looks next.
+    /// Releases the folder. The next process that checks puts remaining files back.
     pub(super) fn end(self) {
         let removed = fs::remove_dir(&self.folder);
         let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
@@ -46,7 +46,7 @@ impl Claim {
     }
 }
 
-/// Files of processes that are gone, with a folder to remove after each set: `put_back` is called with every one.
+/// Calls `put_back` with each file of processes that are gone, and removes their folders.
 pub(super) fn recover(
     cur: &Path,
     mut put_back: impl FnMut(&Path) -> io::Result<()>,

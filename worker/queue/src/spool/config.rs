@@ -10,14 +10,14 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Spool")]
 pub struct Config {
-    /// The source's name.
+    /// Name of the source.
     pub name: String,
-    /// The directory. It and `tmp/`, `new/`, `cur/`, `done/`, `failed/` in it are made when missing.
+    /// Directory. It and its folders `tmp/`, `new/`, `cur/`, `done/` and `failed/` are created when missing.
     pub dir: PathBuf,
-    /// Whether files that were taken stay, in `done/` and, where something could not be read, in `failed/`.
+    /// Keeps files that were taken, in `done/` or, if a part could not be read, in `failed/`.
     #[serde(default)]
     pub keep: bool,
-    /// The only feeds that the directory may carry. Empty: all.
+    /// Feeds that the directory may carry. Empty: all.
     #[serde(default)]
     pub feeds: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! A look at a spool directory.
+//! Doctor checks of a spool directory.
 
 use std::ffi::OsStr;
 use std::fs::DirEntry;
@@ -9,10 +9,10 @@ use nightshift_pipeline::writable;
 
 use super::Config;
 
-/// Folders that a source makes.
+/// Folders that a source creates.
 const FOLDERS: [&str; 3] = ["new", "tmp", "cur"];
 
-/// Looks at a directory. Blocks.
+/// Checks a directory. Blocks.
 pub(crate) fn examine(config: &Config) -> Checkup {
     let mut checkup = Checkup::default();
     let dir = config.dir.as_path();
@@ -55,10 +55,10 @@ pub(crate) fn examine(config: &Config) -> Checkup {
     checkup
 }
 
-/// How many files lie in the directory itself, where they are not read. Hidden ones are no messages anywhere.
+/// Returns how many files are in the directory itself, where they are not read. Hidden files are never messages.
 pub(super) fn beside(dir: &Path) -> usize {
     let is_file = |one: &DirEntry| one.file_type().is_ok_and(|kind| kind.is_file());
-    // One in the place of a folder of ours is told as what it is.
+    // A file in the place of one of our folders is reported separately.
     let is_ours = |name: &OsStr| FOLDERS.iter().any(|folder| name == *folder);
     let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();

@@ -1,4 +1,5 @@
-//! The files of a spool directory: taken, read, settled. Blocking; the source calls it where that is allowed.
+//! Takes, reads and settles the files of a spool directory. The code blocks, so the source calls it on threads that
+//! may.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -14,7 +15,7 @@ use super::later::PutOff;
 use crate::MOST_BYTES;
 use crate::sizes::BUDGET_BYTES;
 
-/// A spool directory, with what this process has taken of it.
+/// A spool directory with the files that this process has taken.
 #[derive(Debug)]
 pub(super) struct Folder {
     new: PathBuf,
@@ -23,41 +24,41 @@ pub(super) struct Folder {
     failed: PathBuf,
     keep: bool,
     claim: Claim,
-    /// Names in `new/`, oldest first, from the last time that it was listed.
+    /// Names in `new/`, oldest first, from the last listing.
     listed: VecDeque<OsString>,
-    /// Taken and read, not handed over.
+    /// Files that were taken and read, but not handed over.
     ready: VecDeque<Message>,
-    /// Taken, not settled.
+    /// Files that were taken and are not settled.
     taken: HashMap<String, Taken>,
-    /// Could not be taken or read, and are in `new/` still.
+    /// Files that could not be taken or read and are still in `new/`.
     put_off: PutOff,
-    /// Could not be put back either: they lie in our folder, and that is tried again.
+    /// Files that could not be put back either. They are in our folder, and putting them back is retried.
     stranded: Vec<PathBuf>,
-    /// How a file is read.
+    /// Function that reads a file.
     pub(super) reading: fn(&Path) -> io::Result<Head>,
     count: u64,
 }
 
-/// What a file is.
+/// Content of a file.
 #[derive(Debug)]
 pub(super) enum Head {
-    /// Its bytes, or the head of them.
+    /// The bytes of the file, or their beginning.
     Bytes(Vec<u8>),
-    /// A link, a device: no message, whoever looks at it.
+    /// A link or device, which is not a message for any process.
     NoPlainFile,
 }
 
 #[derive(Debug)]
 struct Taken {
     path: PathBuf,
-    /// Whether all of it was read.
+    /// Whether the whole file was read.
     whole: bool,
-    /// What it takes of our memory.
+    /// Memory that the file takes.
     bytes: usize,
 }
 
 impl Folder {
-    /// Opens a directory, makes what is missing, and puts back what processes that are gone have left.
+    /// Opens a directory, creates missing folders, and puts back files of processes that are gone.
     pub(super) fn open(dir: &Path, keep: bool) -> io::Result<Self> {
         let [tmp, new, cur, done, failed] =
             ["tmp", "new", "cur", "done", "failed"].map(|name| dir.join(name));
@@ -100,7 +101,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Our own folder may be gone, with whatever clears old folders away: nothing could be taken any more.
+    /// Recreates our own folder if a clean-up of old folders removed it. Without it no file can be taken.
     fn see_to_claim(&mut self) -> io::Result<()> {
         if !self.claim.folder().is_dir() {
             let new = Claim::new(&self.cur)?;
@@ -109,8 +110,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Takes files until this many are ready, there are no more, or the next one does not fit into memory beside those
-    /// that are not settled: it stays where it is. One that cannot be taken does not hold up the others.
+    /// Takes files until this many are ready, there are no more, or the next one does not fit into memory beside the
+    /// unsettled ones, in which case it stays in place. A file that cannot be taken does not block the others.
     pub(super) fn take(&mut self, most: usize) -> io::Result<()> {
         let mut is_listed = false;
         while self.ready.len() < most {
@@ -137,17 +138,17 @@ impl Folder {
         Ok(())
     }
 
-    /// Whether there is memory for a file. There always is for one alone.
+    /// Returns whether there is memory for a file. A single file always fits.
     fn fits(&self, name: &OsStr) -> bool {
         let in_hand: usize = self.taken.values().map(|taken| taken.bytes).sum();
-        // One of which nothing is known is gone, or in trouble: that shows when it is taken.
+        // A file without metadata is gone or unreadable, which shows when it is taken.
         let facts = fs::symlink_metadata(self.new.join(name));
         let bytes = facts.map_or(0, |facts| facts.len());
         let bytes = usize::try_from(bytes).unwrap_or(MOST_BYTES).min(MOST_BYTES);
         in_hand == 0 || in_hand + bytes <= BUDGET_BYTES
     }
 
-    /// Why a file cannot be taken, if there is one.
+    /// Returns why a file cannot be taken, if there is one.
     pub(super) fn trouble(&self) -> Option<String> {
         self.put_off.why()
     }
@@ -156,7 +157,7 @@ impl Folder {
         self.see_to_claim()?;
         let stranded = std::mem::take(&mut self.stranded);
         for path in stranded {
-            // Its error is told when it cannot be read again.
+            // The error is reported when the file cannot be read again.
             if move_into(&path, &self.new).is_err() && fs::symlink_metadata(&path).is_ok() {
                 self.stranded.push(path);
             }
@@ -177,7 +178,7 @@ impl Folder {
         }
     }
 
-    /// Reads what was taken. What cannot be read now may be read later: it is put back.
+    /// Reads a file that was taken. A file that cannot be read now is put back, because it may be readable later.
     fn read(&mut self, name: &OsStr, path: PathBuf) -> io::Result<()> {
         let shown = name.to_string_lossy();
         match (self.reading)(&path) {
@@ -206,7 +207,7 @@ impl Folder {
         }
     }
 
-    /// Puts a file back, of which we can do nothing but tell why.
+    /// Puts a file back that cannot be read, and notes why.
     fn put_back(&mut self, path: PathBuf, why: io::Error) -> io::Result<()> {
         if move_into(&path, &self.new).is_err() {
             self.stranded.push(path);
@@ -214,25 +215,25 @@ impl Folder {
         Err(why)
     }
 
-    /// What was taken, oldest first.
+    /// Returns the files that were taken, oldest first.
     pub(super) fn hand_over(&mut self, most: usize) -> Vec<Message> {
         let count = most.min(self.ready.len());
         self.ready.drain(..count).collect()
     }
 
-    /// Settles files, and returns those for which it failed, with why.
+    /// Settles files, and returns those for which it failed, with the reason.
     pub(super) fn settle(&mut self, settled: &[(String, Fate)]) -> Vec<(String, String)> {
         let mut failed = Vec::new();
         for (id, fate) in settled {
             let Some(taken) = self.taken.get_mut(id) else {
                 continue;
             };
-            // Whoever settles it has let go of it, whatever becomes of the file.
+            // The caller has released the message, whatever happens to the file.
             taken.bytes = 0;
             let path = &taken.path;
             let moved = match fate {
                 Fate::Back => move_into(path, &self.new),
-                // The store keeps bytes of what could not be read, but not more than the head of a huge file.
+                // The store keeps the bytes of an unreadable message, but only the beginning of a huge file.
                 Fate::Unreadable if self.keep || !taken.whole => move_into(path, &self.failed),
                 Fate::Committed if self.keep => move_into(path, &self.done),
                 Fate::Committed | Fate::Unreadable => fs::remove_file(path),
@@ -247,7 +248,7 @@ impl Folder {
         failed
     }
 
-    /// Puts back what is not settled.
+    /// Puts back files that are not settled.
     pub(super) fn close(self) {
         let taken = self.taken.values().map(|taken| &taken.path);
         for path in taken.chain(&self.stranded) {
@@ -259,13 +260,14 @@ impl Folder {
     }
 }
 
-/// Names of `new/`, oldest first. Hidden files are somebody's work in progress, folders no messages.
+/// Lists the names in `new/`, oldest first. Hidden files are unfinished work of writers, and folders are not
+/// messages.
 fn list(new: &Path) -> io::Result<VecDeque<OsString>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(new)? {
         let entry = entry?;
         let name = entry.file_name();
-        // Taken by another process meanwhile: nothing of ours.
+        // Another process has taken the file meanwhile.
         let Ok(facts) = entry.metadata() else {
             continue;
         };
@@ -277,7 +279,8 @@ fn list(new: &Path) -> io::Result<VecDeque<OsString>> {
     Ok(found.into_iter().map(|(_, name)| name).collect())
 }
 
-/// The bytes of a file, or its head. Links and devices are not followed: they lead out of the directory.
+/// Reads the bytes of a file or their beginning. Links and devices are not followed, because they lead out of the
+/// directory.
 fn head(path: &Path) -> io::Result<Head> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Ok(Head::NoPlainFile);
@@ -289,7 +292,7 @@ fn head(path: &Path) -> io::Result<Head> {
     Ok(Head::Bytes(bytes))
 }
 
-/// Moves a file, under another name where its own is taken: `rename` alone would replace what lies there.
+/// Moves a file, under another name if its own is taken, because `rename` alone would replace an existing file.
 fn move_into(path: &Path, folder: &Path) -> io::Result<()> {
     let name = path.file_name().unwrap_or(OsStr::new("file"));
     for number in 0..10_000_u32 {
@@ -301,7 +304,7 @@ fn move_into(path: &Path, folder: &Path) -> io::Result<()> {
         match fs::hard_link(path, &target) {
             Ok(()) => return fs::remove_file(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // Not every file system has links, and none links a link everywhere.
+            // Not every file system has hard links, and a link itself cannot be hard-linked everywhere.
             Err(_) if fs::symlink_metadata(&target).is_err() => return fs::rename(path, &target),
             Err(_) => {}
         }

@@ -1,7 +1,7 @@
-//! Files that cannot be taken or read at the moment, and when each is tried again.
+//! Files that cannot be taken or read at present, with the time of the next attempt.
 //!
-//! A full table of files, a file server that is away, rights that somebody still has to give: none of it is a property of
-//! the message, so the file stays where it was put, and the source says so until it is taken.
+//! Exhausted file handles, an unavailable file server and missing permissions are not properties of the message. The
+//! file therefore stays where it is, and the source reports it until it is taken.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Shortest and longest wait between two tries at a file.
+/// Shortest wait between two attempts for a file.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -21,23 +21,23 @@ struct Later {
     wait: Duration,
 }
 
-/// By the name of the file.
+/// Deferred files by name.
 #[derive(Debug, Default)]
 pub(super) struct PutOff(BTreeMap<OsString, Later>);
 
 impl PutOff {
-    /// Whether it is too early to try this one again.
+    /// Returns whether it is too early for another attempt at this file.
     pub(super) fn waits(&self, name: &OsStr) -> bool {
         let later = self.0.get(name);
         later.is_some_and(|later| Instant::now() < later.due)
     }
 
-    /// It was taken, or somebody else has it.
+    /// Removes a file that was taken here or elsewhere.
     pub(super) fn ended(&mut self, name: &OsStr) {
         self.0.remove(name);
     }
 
-    /// A try failed: there is another one, later each time.
+    /// Notes a failed attempt. The next one follows after a longer time.
     pub(super) fn again(&mut self, name: OsString, error: &io::Error) {
         let before = self.0.get(&name).map(|later| later.wait * 2);
         let wait = before.unwrap_or(SHORTEST).min(LONGEST);
@@ -49,7 +49,7 @@ impl PutOff {
         self.0.insert(name, later);
     }
 
-    /// Those that are no longer there are nobody's trouble.
+    /// Removes files that no longer exist.
     pub(super) fn keep_those_of(&mut self, listed: &VecDeque<OsString>) {
         if !self.0.is_empty() {
             let there: HashSet<&OsString> = listed.iter().collect();
@@ -57,7 +57,7 @@ impl PutOff {
         }
     }
 
-    /// What is wrong with the first of them, and how many more there are.
+    /// Returns the error of the first file, and how many more there are.
     pub(super) fn why(&self) -> Option<String> {
         let (name, later) = self.0.first_key_value()?;
         let others = match self.0.len() - 1 {

@@ -1,4 +1,4 @@
-//! Puts a file into the directory as whoever writes there does: into `tmp/`, synced, and renamed into `new/`.
+//! Publishes a file to the directory as its writers do: into `tmp/`, synced, and renamed into `new/`.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ use nightshift_pipeline::{Outgoing, Publish, PublishError};
 use super::Config;
 use crate::publish::failed;
 
-/// Where files of a directory are put.
+/// Publisher of files to a directory.
 pub(crate) struct Publisher {
     config: Config,
 }
@@ -41,7 +41,7 @@ impl Publish for Publisher {
     }
 }
 
-/// The name is new each time: what lies there under an older one is not written over.
+/// Writes the file under a new name each time, so that no existing file is overwritten.
 fn put(dir: &Path, message: &Outgoing) -> io::Result<()> {
     let [tmp, new] = ["tmp", "new"].map(|name| dir.join(name));
     for folder in [&tmp, &new] {
@@ -55,7 +55,7 @@ fn put(dir: &Path, message: &Outgoing) -> io::Result<()> {
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&beside, new.join(&name)));
     if written.is_err() {
-        // Best effort: what stays in `tmp/` is nobody's message.
+        // Best effort: a file left in `tmp/` is not a message.
         drop(fs::remove_file(&beside));
     }
     written?;

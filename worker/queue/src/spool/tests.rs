@@ -1,4 +1,4 @@
-//! What the source says of a file that cannot be read.
+//! Tests the reports of a source about a file that cannot be read.
 
 use std::path::Path;
 use std::{fs, io};

@@ -1,8 +1,8 @@
-//! The client of a queue, and its credentials, which may change under it.
+//! The client of a queue with its credentials, which may change.
 //!
-//! The SDK reads the files of a profile once, and keeps what it found for as long as it lives: after a rotation every call
-//! would be refused until a restart. So one that is refused asks for another client, with whatever the environment and its
-//! files say by then. What other providers give (web identity, container, instance) the SDK renews by itself.
+//! The SDK reads the files of a profile once and keeps their content, so after a rotation every call would be refused
+//! until a restart. After a refused call a new client is therefore created from the present environment and files.
+//! The SDK itself renews credentials of other providers (web identity, container, instance).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,14 +18,14 @@ use tokio::time::Instant;
 
 use super::config::Config;
 
-/// A new client is made no sooner than this after the last one: what is refused for another reason stays refused. With the
-/// longest wait between two polls, 30 s, changed keys are used within a minute.
+/// Shortest time between two new clients, because a call may be refused for another reason. With the longest wait
+/// between two polls, 30 s, changed keys are used within a minute.
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// Reads the environment and its files.
 pub(super) type Load = Arc<dyn Fn() -> BoxFuture<'static, SdkConfig> + Send + Sync>;
 
-/// The credentials of the last client.
+/// Credentials of the latest client.
 #[derive(Debug)]
 pub(super) struct Credentials(Mutex<SharedCredentialsProvider>);
 
@@ -36,20 +36,20 @@ impl Credentials {
     }
 }
 
-/// A client, and how the next one is made.
+/// A client and the means to create the next one.
 pub(super) struct Access {
     config: Config,
     region: Option<Region>,
     client: Mutex<Client>,
     credentials: Option<Arc<Credentials>>,
     load: Option<Load>,
-    /// When a new one was made last; held while one is made.
+    /// Time when the client was last renewed; locked during a renewal.
     renewed: tokio::sync::Mutex<Option<Instant>>,
 }
 
 impl Access {
-    /// With the credentials and the region of the AWS environment, where the configuration names none; one try of a call
-    /// takes no longer than this.
+    /// Creates the client with the credentials and, unless configured, the region of the AWS environment. One attempt
+    /// of a call takes no longer than `attempt`.
     ///
     /// # Errors
     ///
@@ -68,14 +68,14 @@ impl Access {
         Self::loading(config, Arc::new(load)).await
     }
 
-    /// With what this loads, now and later.
+    /// Creates the client with the configuration that `load` returns, now and later.
     pub(super) async fn loading(config: &Config, load: Load) -> Result<Self, String> {
         let mut access = Self::with(config, &load().await)?;
         access.load = Some(load);
         Ok(access)
     }
 
-    /// Over a configuration of the SDK, for good.
+    /// Creates the client for a fixed configuration of the SDK.
     pub(super) fn with(config: &Config, sdk: &SdkConfig) -> Result<Self, String> {
         if sdk.region().is_none() {
             return Err("region: neither the configuration, the queue's URL nor the AWS environment names one".to_owned());
@@ -95,18 +95,19 @@ impl Access {
         self.region.as_ref().map(Region::as_ref)
     }
 
-    /// The client of now. Not for keeping.
+    /// Returns the current client, which must not be kept.
     pub(super) fn client(&self) -> Client {
         let held = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         held.clone()
     }
 
-    /// The credentials of the client of now, whenever they are asked for.
+    /// Returns credentials that always resolve to those of the current client.
     pub(super) fn credentials(&self) -> Option<Arc<Credentials>> {
         self.credentials.clone()
     }
 
-    /// A call was refused: makes a new client, unless that was done a short time ago. Whether it was worth the asking again.
+    /// Creates a new client after a refused call, unless that was done a short time ago. Returns whether a retry is
+    /// worthwhile.
     pub(super) async fn renew(&self) -> bool {
         let Some(load) = &self.load else {
             return false;
@@ -137,8 +138,8 @@ fn client(config: &Config, sdk: &SdkConfig) -> Client {
     Client::from_conf(own.build())
 }
 
-/// Whether other credentials may help. The codes for that are many, and differ by protocol and partition, so it is any
-/// answer that the fault is ours; and there were none to be had, perhaps.
+/// Returns whether other credentials may help. The error codes for that are many and differ by protocol and
+/// partition, so any client error counts, and so do missing credentials.
 pub(super) fn is_refused<E>(error: &SdkError<E>) -> bool {
     match error {
         SdkError::ConstructionFailure(_) => true,

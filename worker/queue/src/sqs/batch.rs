@@ -1,7 +1,7 @@
-//! Deleting and holding messages, ten at a time, each entry's answer read.
+//! Deletes and extends messages, ten at a time, and evaluates the result of each entry.
 //!
-//! A batch that SQS takes may still refuse some of its entries: those alone are tried again, unless the fault is ours (an
-//! expired handle stays expired). What cannot be settled is told; its message comes again.
+//! A batch that SQS accepts may still have failed entries. Only those are retried, unless the error is permanent (an
+//! expired handle stays expired). A message that cannot be settled is reported and redelivered.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ use crate::held::Action;
 
 /// Most entries of one call.
 const MOST_ENTRIES: usize = 10;
-/// Calls under way at a time.
+/// Concurrent calls.
 const CALLS: usize = 8;
-/// How long one try of a call may take.
+/// Longest attempt of a call.
 const ATTEMPT: Duration = Duration::from_secs(5);
-/// Tries of an entry.
+/// Attempts of an entry.
 const TRIES: usize = 6;
 
-/// Does it to all of these, given with their handles, and returns those for which it failed.
+/// Performs the action on these messages, given with their handles, and returns those for which it failed.
 pub(super) async fn all(
     client: &Client,
     queue_url: &str,
@@ -61,7 +61,7 @@ async fn ten(
     loop {
         let refused = match once(client, queue_url, action, &left).await {
             Ok(refused) => refused,
-            // The client itself has tried again already where that can help.
+            // The client has already retried where that can help.
             Err(why) => {
                 failed.extend(left.into_iter().map(|(id, _)| unsettled(id, &why)));
                 return failed;
@@ -99,7 +99,7 @@ fn reason(entry: &BatchResultErrorEntry) -> String {
     format!("{}: {message}", entry.code())
 }
 
-/// One call; the entries that it refused. An entry's id is its place in `messages`.
+/// Makes one call and returns the failed entries. An entry's id is its index in `messages`.
 async fn once(
     client: &Client,
     queue_url: &str,
@@ -149,13 +149,14 @@ async fn once(
     }
 }
 
-/// The client's limit is that of a long poll; here, silence for so long means that nobody is there.
+/// Returns shorter timeouts than those of the client, which suit a long poll. Here such a silence means that the
+/// server is gone.
 fn brief() -> Builder {
     let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT);
     Builder::new().timeout_config(timeouts.build())
 }
 
-/// An error of the SDK, in a line.
+/// Formats an error of the SDK on one line.
 pub(super) fn told<E, R>(error: &SdkError<E, R>) -> String
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,

@@ -11,26 +11,26 @@ use nightshift_engine::is_loopback;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Sqs")]
 pub struct Config {
-    /// The source's name.
+    /// Name of the source.
     pub name: String,
-    /// URL of the queue, as SQS tells it; a FIFO queue ends in `.fifo`.
+    /// URL of the queue, as SQS reports it. The URL of a FIFO queue ends in `.fifo`.
     pub queue_url: String,
-    /// Region; without it that of the URL, else that of the AWS environment.
+    /// Region. Defaults to that of the URL, then to that of the AWS environment.
     #[serde(default)]
     pub region: Option<String>,
-    /// Where SQS and S3 answer, where that is not AWS: LocalStack, moto, a VPC endpoint.
+    /// Endpoint of SQS and S3 if it is not AWS: LocalStack, moto, a VPC endpoint.
     #[serde(default)]
     pub endpoint_url: Option<String>,
-    /// Seconds that messages are ours before they come again; a slow commit extends them. 30 to 43200.
+    /// Seconds until unsettled messages are redelivered. A slow commit extends them. 30 to 43200.
     #[serde(default = "visibility")]
     pub visibility_secs: u32,
     /// Buckets from which payloads of the extended client may be read. Pointers elsewhere are never followed.
     #[serde(default)]
     pub buckets: Vec<String>,
-    /// Whether plain http may go to another machine.
+    /// Allows plain http to another machine.
     #[serde(default)]
     pub allow_private: bool,
-    /// The only feeds that the queue may carry. Empty: all.
+    /// Feeds that the queue may carry. Empty: all.
     #[serde(default)]
     pub feeds: Vec<String>,
 }
@@ -45,7 +45,7 @@ impl Config {
         if let Some(endpoint) = &self.endpoint_url {
             self.check_url("endpoint_url", endpoint)?;
         }
-        // Below, half of it is too short for a commit; above, SQS refuses.
+        // Half of a shorter time is too short for a commit. SQS refuses a longer one.
         if !(30..=43_200).contains(&self.visibility_secs) {
             return Err(format!(
                 "visibility_secs = {}: use 30 to 43200",
@@ -73,7 +73,7 @@ impl Config {
         }
     }
 
-    /// The region that the configuration or the URL names.
+    /// Returns the region that the configuration or the URL names.
     pub(super) fn region(&self) -> Option<String> {
         let of_url = || {
             let url = Url::parse(&self.queue_url).ok()?;
@@ -85,13 +85,13 @@ impl Config {
         self.region.clone().or_else(of_url)
     }
 
-    /// Whether messages of a group come one after another.
+    /// Returns whether messages of a group are delivered in order.
     pub(super) fn is_fifo(&self) -> bool {
         self.queue_url.ends_with(".fifo")
     }
 }
 
-/// A name of a bucket is a part of a host name: 3 to 63 characters.
+/// Returns whether the name may be a bucket, which is a part of a host name: 3 to 63 characters.
 fn is_bucket(name: &str) -> bool {
     let fits = |one: u8| one.is_ascii_lowercase() || one.is_ascii_digit() || b".-".contains(&one);
     (3..=63).contains(&name.len()) && name.bytes().all(fits)

@@ -1,4 +1,4 @@
-//! A look at a queue of SQS: its attributes say whether a message can be lost there.
+//! Doctor checks of a queue of SQS, whose attributes show whether messages can be lost.
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html>
 
 use std::collections::HashMap;
@@ -13,16 +13,16 @@ use super::batch::told;
 use super::{Config, Sqs};
 use crate::examine::{Fate, length, retention, unusable};
 
-/// Fewer receives than this and a slow hour of ours moves alerts away.
+/// Smallest advisable maxReceiveCount. With fewer receives, a slow hour of ours moves alerts to the dead letters.
 const FEWEST_RECEIVES: u64 = 3;
-/// A dead worker's messages come again after `visibility_secs`: longer than this is long for an alert.
+/// Longest advisable `visibility_secs`. The messages of a dead worker are redelivered after that time.
 const LONGEST_SECS: u32 = 900;
-/// Longest delay of a queue that nobody notices, in seconds.
+/// Longest unnoticeable delay of a queue, in seconds.
 const LONGEST_DELAY_SECS: u64 = 60;
-/// The key that AWS manages, whose policy nobody can change.
+/// The AWS managed key, whose policy cannot be changed.
 const AWS_KEY: &str = "alias/aws/sqs";
 
-/// Looks at a queue.
+/// Checks a queue.
 pub(crate) async fn examine(config: &Config) -> Checkup {
     let mut checkup = Checkup::default();
     let sqs = match Sqs::new(config.clone()).await {
@@ -48,7 +48,7 @@ async fn look(client: &Client, config: &Config, checkup: &mut Checkup) {
     }
 }
 
-/// A call that failed.
+/// Error of a call.
 struct Failed {
     code: String,
     what: String,
@@ -99,7 +99,7 @@ fn number(attributes: &Attributes, name: &Name) -> Option<u64> {
     attributes.get(name)?.parse().ok()
 }
 
-/// Where messages go that are received too often, and how often that is.
+/// Returns the dead-letter queue and the receive count at which messages move there.
 fn redrive(attributes: &Attributes) -> Option<(String, u64)> {
     let policy: Value = serde_json::from_str(attributes.get(&Name::RedrivePolicy)?).ok()?;
     let most = policy.get("maxReceiveCount")?;
@@ -110,7 +110,7 @@ fn redrive(attributes: &Attributes) -> Option<(String, u64)> {
     ))
 }
 
-/// Notes what its attributes say.
+/// Reports problems of the attributes.
 fn judge(attributes: &Attributes, config: &Config, checkup: &mut Checkup) {
     let waiting = number(attributes, &Name::ApproximateNumberOfMessages).unwrap_or(0);
     checkup.saw(if config.is_fifo() {
@@ -207,7 +207,7 @@ fn encryption(attributes: &Attributes, checkup: &mut Checkup) {
     }
 }
 
-/// Whether dead letters have somewhere to go. Not to be allowed to look there is no fault.
+/// Checks whether the dead-letter queue exists. A missing permission to read it is not an error.
 async fn dead_letters(
     client: &Client,
     config: &Config,
@@ -243,7 +243,7 @@ async fn dead_letters(
             return;
         }
     };
-    // A message of a FIFO queue gets a new age when it is moved, that of another one keeps its own.
+    // A message of a FIFO queue gets a new age when it is moved; that of another queue keeps its own.
     // <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html>
     if config.is_fifo() {
         return;

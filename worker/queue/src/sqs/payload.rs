@@ -1,8 +1,9 @@
 //! Payloads that the extended client has put into S3.
 //!
-//! Whoever may write to the queue writes the pointer, so it is followed into listed buckets only, and no further than a
-//! message may be large (`ExtendedClientLibrary`: a message that is `[class, {"s3BucketName", "s3Key"}]`, bare or in an SNS notification). Payloads are
-//! read, never removed: that is for the bucket's lifecycle.
+//! Anyone who may write to the queue can write a pointer, so it is followed into listed buckets only, and only up to
+//! the size of a message. A pointer has the form of the `ExtendedClientLibrary`: a message that is `[class,
+//! {"s3BucketName", "s3Key"}]`, bare or in an SNS notification. Payloads are read, never removed: the bucket's
+//! lifecycle removes them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,13 +24,13 @@ use super::config::Config;
 use crate::MOST_BYTES;
 use crate::sizes::BUDGET_BYTES;
 
-/// The client for Java since 2.0, and before.
+/// Class names of the client for Java: since 2.0, and before.
 const CLASSES: [&str; 2] = [
     "software.amazon.payloadoffloading.PayloadS3Pointer",
     "com.amazon.sqs.javamessaging.MessageS3Pointer",
 ];
 
-/// Where a payload lies.
+/// Location of a payload.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Pointer {
@@ -37,7 +38,7 @@ pub(super) struct Pointer {
     s3_key: String,
 }
 
-/// What SNS writes around a message, as far as it is needed here.
+/// Parts of an SNS notification that are needed here.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Notification {
@@ -46,9 +47,9 @@ struct Notification {
     message: String,
 }
 
-/// Returns the pointer that a body is, or that is the message of the SNS notification in it.
+/// Returns the pointer in a body, or in the message of an SNS notification.
 pub(super) fn pointer(body: &str) -> Option<Pointer> {
-    // Other bodies are not parsed for it.
+    // Other bodies are not parsed.
     if !CLASSES.iter().any(|class| body.contains(class)) {
         return None;
     }
@@ -63,11 +64,11 @@ fn bare_pointer(text: &str) -> Option<Pointer> {
     CLASSES.contains(&class.as_str()).then_some(pointer)
 }
 
-/// A share of the visibility that a payload may take, memory and all: messages of the same poll wait meanwhile, and are
-/// given back unless more than half of their time is left.
+/// Fraction of the visibility that a payload may take, including the wait for memory. Other messages of the poll wait
+/// meanwhile, and are nacked unless more than half of their time is left.
 const SHARE: u32 = 6;
 
-/// Not for long: a message whose payload is away comes again.
+/// Returns few retries, because a message without its payload is redelivered.
 fn retry() -> RetryConfig {
     RetryConfig {
         max_retries: 2,
@@ -76,41 +77,41 @@ fn retry() -> RetryConfig {
     }
 }
 
-/// How long a payload waits for memory. Not long: those that came with it are handed over after it, and free theirs
-/// only then.
+/// How long a payload waits for memory. The time is short: messages that arrived with it are handed over later and
+/// free their memory only then.
 const ROOM_WAIT: Duration = Duration::from_secs(2);
 
-/// The memory of a payload, taken as long as this lives.
+/// Memory reservation of a payload, held for the lifetime of this value.
 pub(super) type Room = Arc<OwnedSemaphorePermit>;
 
-/// What a pointer leads to.
+/// Result of following a pointer.
 #[derive(Debug)]
 pub(super) enum Payload {
-    /// The payload, or its head, and the memory that it takes.
+    /// The payload or its beginning, with its memory reservation.
     Bytes(Vec<u8>, Room),
-    /// More than there is memory for at the moment.
+    /// There is not enough memory at present.
     NoRoom,
-    /// Nothing that we could ever read: the pointer itself is all there is.
+    /// The payload can never be read. Only the pointer itself is available.
     Never(String),
-    /// Nothing at the moment.
+    /// The payload cannot be read at present.
     Later(String),
 }
 
-/// The listed buckets.
+/// Readers of the listed buckets.
 pub(super) struct Payloads {
     buckets: BTreeMap<String, Arc<dyn ObjectStore>>,
-    /// Bytes of payloads that may be in our hands.
+    /// Bytes of payloads that may be held.
     memory: Arc<Semaphore>,
-    /// How long one payload may take.
+    /// Longest time for one payload.
     limit: Duration,
 }
 
 impl Payloads {
-    /// Readers of the listed buckets, with the credentials of the queue.
+    /// Creates readers of the listed buckets with the credentials of the queue.
     ///
     /// # Errors
     ///
-    /// When a client cannot be made.
+    /// When a client cannot be created.
     pub(super) fn new(config: &Config, access: &Access) -> Result<Self, String> {
         let mut buckets = BTreeMap::new();
         for name in &config.buckets {
@@ -140,12 +141,13 @@ impl Payloads {
         })
     }
 
-    /// Whether there can be payloads.
+    /// Returns whether there can be payloads.
     pub(super) fn any(&self) -> bool {
         !self.buckets.is_empty()
     }
 
-    /// Follows a pointer, if it leads into a listed bucket. A bucket that takes the call and does not answer is away.
+    /// Follows a pointer into a listed bucket. A bucket that accepts the call and does not answer counts as
+    /// unavailable.
     pub(super) async fn get(&self, pointer: &Pointer) -> Payload {
         let Some(bucket) = self.buckets.get(&pointer.s3_bucket_name) else {
             return Payload::Never("its bucket is not listed in `buckets`".to_owned());
@@ -168,8 +170,8 @@ impl Payloads {
     }
 }
 
-/// Whether the bucket itself says that it has no such object. Any other 404 is of a bucket that is not there, or of
-/// somebody between, and the object may come back with it.
+/// Returns whether the bucket itself reports that the object does not exist. Any other 404 comes from a missing
+/// bucket or an intermediary, and the object may come back with it.
 fn is_gone(error: &object_store::Error) -> bool {
     match error {
         object_store::Error::NotFound { source, .. } => {
@@ -179,8 +181,8 @@ fn is_gone(error: &object_store::Error) -> bool {
     }
 }
 
-/// The bytes of an object, or its head; none where there is no memory for them. No range is asked for: S3 refuses one of
-/// an empty object.
+/// Returns the bytes of an object or their beginning, or `None` if there is no memory. No range is requested, because
+/// S3 refuses one for an empty object.
 async fn head(
     bucket: &dyn ObjectStore,
     key: &Path,
@@ -205,7 +207,7 @@ async fn head(
     Ok(Some((bytes, Arc::new(room))))
 }
 
-/// The default chain of the AWS SDK, as the object store asks for credentials.
+/// Adapter from the default credential chain of the AWS SDK to the object store.
 #[derive(Debug)]
 struct Chain(Arc<Credentials>);
 
@@ -299,7 +301,7 @@ mod tests {
         assert_eq!(before.elapsed().as_secs(), 10);
     }
 
-    /// `a07_`: no bucket is listed, so there is no client that could reach one.
+    /// `a07_`: no bucket is listed, so no client exists that could reach one.
     #[tokio::test]
     async fn a07_a_pointer_into_a_bucket_that_is_not_listed_is_not_followed() {
         let payloads = payloads(None, BUDGET_BYTES);

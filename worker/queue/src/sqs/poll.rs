@@ -1,8 +1,8 @@
-//! One long poll, and what it brings as messages.
+//! One long poll, and the conversion of its result to messages.
 //!
-//! A payload that cannot be had at the moment keeps its message back, and in a FIFO queue those behind it: they come again
-//! when their time is over, in their order. A pointer that leads nowhere we may or could read is handed over as it
-//! stands: it cannot be read, so it ends as a dead letter that says so.
+//! A message whose payload is unavailable at present is kept back, and in a FIFO queue so are those behind it: they
+//! are redelivered in order when their time is over. A pointer that may not or cannot be followed is delivered as it
+//! is. It cannot be read, and becomes a dead letter with that reason.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -31,23 +31,23 @@ use crate::pace::Failure;
 /// Most messages of one poll.
 pub(super) const MOST_MESSAGES: usize = 10;
 
-/// Why a poll brought nothing.
+/// Error of a poll.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// For people.
+    /// Text for people.
     pub(super) what: String,
-    /// Whether anybody answers.
+    /// Kind of the failure.
     pub(super) failure: Failure,
 }
 
-/// A bucket that is away.
+/// A bucket that is unavailable.
 struct Away {
-    /// The last pointer that could not be followed: it tells when its bucket is back.
+    /// The last pointer that could not be followed. Following it again shows when its bucket is back.
     pointer: Pointer,
     why: String,
 }
 
-/// What every poll needs.
+/// State shared by all polls.
 pub(super) struct Poller {
     pub(super) access: Access,
     pub(super) queue_url: String,
@@ -55,7 +55,7 @@ pub(super) struct Poller {
     pub(super) is_fifo: bool,
     pub(super) payloads: Payloads,
     pub(super) held: Mutex<Held>,
-    /// A bucket that is away, if one is known to be.
+    /// An unavailable bucket, if one is known.
     away: Mutex<Option<Away>>,
 }
 
@@ -72,11 +72,11 @@ impl Poller {
         })
     }
 
-    /// Waits for up to this many messages, this long.
+    /// Waits this long for up to this many messages.
     pub(super) async fn poll(&self, room: usize, wait: Duration) -> Result<Vec<Message>, Failed> {
         let first = self.ask(room, wait).send().await;
         let answer = match first {
-            // The next try would be a while later, and messages wait.
+            // The next attempt would follow only later, and messages wait.
             Err(error) if is_refused(&error) && self.access.renew().await => {
                 self.ask(room, wait).send().await
             }
@@ -105,7 +105,7 @@ impl Poller {
         }
     }
 
-    /// What a poll brought, as messages; ours from now on.
+    /// Converts the result of a poll to messages, which are held from now on.
     async fn take(&self, sent: Vec<Sent>) -> Vec<Message> {
         let since = Instant::now();
         let bodies = join_all(
@@ -140,12 +140,12 @@ impl Poller {
         messages
     }
 
-    /// Why messages are kept back at the moment, if they are.
+    /// Returns why messages are kept back at present, if they are.
     pub(super) fn why_away(&self) -> Option<String> {
         self.away().as_ref().map(|away| away.why.clone())
     }
 
-    /// Tries the pointer again that could not be followed. Other messages say nothing of its bucket.
+    /// Follows the failed pointer again. Other messages show nothing about its bucket.
     pub(super) async fn look_again(&self) {
         let pointer = self.away().as_ref().map(|away| away.pointer.clone());
         if let Some(pointer) = pointer {
@@ -157,7 +157,7 @@ impl Poller {
         self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows a pointer, and notes whether its bucket is away.
+    /// Follows a pointer, and notes whether its bucket is unavailable.
     async fn follow(&self, pointer: &Pointer) -> Payload {
         let payload = self.payloads.get(pointer).await;
         let mut away = self.away();
@@ -173,7 +173,7 @@ impl Poller {
         payload
     }
 
-    /// The body, or the payload that it points to; none where that cannot be had at the moment.
+    /// Returns the body or the payload that it points to, or `None` if that is unavailable at present.
     async fn body(&self, body: &str) -> Option<(Vec<u8>, Option<Room>)> {
         let Some(pointer) = pointer(body) else {
             return Some((body.as_bytes().to_vec(), None));
@@ -220,7 +220,7 @@ fn message(sent: &Sent, id: &str, bytes: Vec<u8>) -> Message {
     }
 }
 
-/// A number is its text, bytes are base64.
+/// Returns a number as text and bytes as base64.
 fn attribute(value: &MessageAttributeValue) -> Option<String> {
     let bytes = || value.binary_value().map(|bytes| STANDARD.encode(bytes));
     value.string_value().map(str::to_owned).or_else(bytes)

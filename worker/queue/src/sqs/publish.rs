@@ -1,4 +1,4 @@
-//! Puts a message into the queue. The identity needs `sqs:SendMessage`, and for an encrypted queue
+//! Publishes a message to the queue. The identity needs `sqs:SendMessage`, and for an encrypted queue
 //! `kms:GenerateDataKey` and `kms:Decrypt` of its key.
 
 use std::time::Duration;
@@ -13,25 +13,25 @@ use super::Config;
 use super::access::{Access, is_refused};
 use crate::publish::failed;
 
-/// How long one try may take; the SDK makes three.
+/// Longest attempt; the SDK makes three.
 const ATTEMPT: Duration = Duration::from_secs(8);
-/// Messages of this group come one after another in a FIFO queue, and hold up no others.
+/// Message group of canaries in a FIFO queue, so that they do not delay other messages.
 const GROUP: &str = "nightshift-canary";
 
-/// Where messages of a queue are put.
+/// Publisher of messages to a queue.
 pub(crate) struct Publisher {
     config: Config,
     access: Access,
 }
 
 impl Publisher {
-    /// One with the credentials and the region of the AWS environment, where the configuration names none.
+    /// Creates a publisher with the credentials and, unless configured, the region of the AWS environment.
     pub(crate) async fn new(config: Config) -> Result<Self, String> {
         let access = Access::load(&config, ATTEMPT).await?;
         Ok(Self { config, access })
     }
 
-    /// One over a configuration of the SDK.
+    /// Creates a publisher over a configuration of the SDK.
     #[cfg(test)]
     pub(crate) fn with(config: Config, sdk: &SdkConfig) -> Result<Self, String> {
         let access = Access::with(&config, sdk)?;

@@ -1,13 +1,12 @@
-//! What was not judged is news in any order of arrival; what brings nothing new is a sighting.
+//! Content that was not judged is a change in any order of arrival. An arrival without new content is a sighting.
 
 use nightshift_alert::{Caller, Detail, DetailKind, Direction, Outcome, Times};
 
 use super::*;
 
-/// Changes an alert.
 type Changing = Box<dyn Fn(&mut Alert)>;
 
-/// The changes that make content which the fixture's alert does not have, and the word for each.
+/// Returns changes that add content which the fixture's alert lacks, with the expected reason.
 fn contents() -> Vec<(Change, Changing)> {
     let resource = |alert: &mut Alert| {
         alert.resources.push(Resource {
@@ -111,7 +110,7 @@ fn x10_unjudged_content_joins_the_triage_that_waits() {
             false => Admission::Replaced(id(), change),
         };
         assert_eq!(found, expected, "{number}");
-        // What is triaged then has all of both, so that neither is news when it comes once more.
+        // The alert to triage has the content of both, so that neither is new when it arrives again.
         let both = triaged(&arrival, &found, Some(&known)).unwrap();
         let mut next = known.clone();
         next.alert = Arc::new(both);
@@ -265,7 +264,7 @@ fn joined_alert_has_what_the_policy_reads_of_both() {
             "iam.amazonaws.com ListUsers"
         ]
     );
-    // The action that it had before is known by its operation.
+    // The previous action is recognised by its operation.
     let before = (*known.alert).clone();
     known.alert = Arc::new(both);
     let found = again(&known, |alert| {
@@ -275,7 +274,7 @@ fn joined_alert_has_what_the_policy_reads_of_both() {
     assert_eq!(found, sighting(Seen::Older));
 }
 
-/// Addresses of their own, as actors.
+/// Returns distinct addresses as actors.
 fn actors(from: u32, count: u32) -> impl Iterator<Item = Indicator> {
     (from..from + count).map(|number| {
         let value = std::net::Ipv4Addr::from(0x0a00_0000 + number).to_string();
@@ -312,7 +311,7 @@ fn a25_full_case_says_so_once_and_grows_no_more() {
     assert_eq!(worse, revision(Change::Severity));
 }
 
-/// Two alerts of one finding in one message: the second is older, more severe, and by somebody else.
+/// Two alerts of one finding in one message. The second is older, more severe, and has another actor.
 const OUT_OF_ORDER: &str = r#"[
     {"type": "Discovery:IAMUser/AnomalousBehavior", "id": "f1", "accountId": "444455556666", "severity": 5,
      "createdAt": "2026-02-25T10:00:00Z", "updatedAt": "2026-02-25T10:32:00Z",

@@ -1,4 +1,4 @@
-//! What is judged with what came before it, and for how long a record clears.
+//! Alerts that are judged together with earlier ones, and the time for which a record clears.
 
 use std::net::Ipv4Addr;
 

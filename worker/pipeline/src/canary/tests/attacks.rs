@@ -1,4 +1,4 @@
-//! Who has no key makes no canary, however they try, and who replays one proves nothing.
+//! A sender without the key cannot make a canary, and a replayed canary proves nothing.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ proptest! {
         }
         changed.truncate(cut);
         let reads = canary.read("siem", &changed, noon());
-        // A time that is written otherwise is the same time, and signed.
+        // Another notation of the same time is signed, too.
         let same = reads.as_ref().is_none_or(|alert| alert.times.first_seen == Some(noon()));
         prop_assert!(changed == whole || same);
         if changed.len() < whole.len() {

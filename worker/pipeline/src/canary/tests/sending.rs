@@ -1,4 +1,4 @@
-//! Who sends, and what is noted of a canary whose end nobody noted when it was shown.
+//! Tests which process sends, and what is noted of a shown canary whose end was not noted.
 
 use std::sync::Mutex;
 
@@ -15,7 +15,7 @@ use crate::{
     NewPersonVerdict, Outbox, Outgoing, PersonVerdict, Publish, PublishError, Sent, StoreError,
 };
 
-/// Two minutes after an interval begins.
+/// A clock two minutes after the beginning of an interval.
 struct Early;
 
 impl Clock for Early {
@@ -24,7 +24,7 @@ impl Clock for Early {
     }
 }
 
-/// A store with one canary that was shown hours ago, and the lease of whoever sends.
+/// A store with one canary that was shown hours ago, and the sender's lease.
 #[derive(Default)]
 struct Shown {
     holder: Mutex<Option<String>>,
@@ -125,7 +125,7 @@ impl Outbox for Shown {
     }
 }
 
-/// A queue that takes canaries, or refuses the password of whoever puts one there.
+/// A queue that accepts canaries, or refuses the password of the publisher.
 #[derive(Default)]
 struct Queue {
     refuses: bool,
@@ -150,7 +150,7 @@ impl Publish for Queue {
     }
 }
 
-/// Sends to this queue until one was tried, and is told to stop then.
+/// Sends to this queue until one attempt was made, then stops.
 async fn try_one(store: &Arc<Shown>, queue: Queue, holder: &str) {
     let queue = Arc::new(queue);
     let sending = CanarySending {
@@ -168,7 +168,7 @@ async fn try_one(store: &Arc<Shown>, queue: Queue, holder: &str) {
     let stop = CancellationToken::new();
     let told = async {
         queue.tried.notified().await;
-        // It has heard what became of it by then, and waits.
+        // By then the sender has the result and waits.
         tokio::time::sleep(Duration::from_secs(1)).await;
         stop.cancel();
     };
@@ -184,7 +184,7 @@ async fn a_canary_that_could_not_be_sent_is_left_to_whoever_follows() {
     };
     try_one(&store, refuses, "before").await;
     assert_eq!(*store.holder.lock().unwrap(), None);
-    // The password was mended, and the same interval has its canary.
+    // The password was corrected, and the same interval gets its canary.
     try_one(&store, Queue::default(), "after").await;
     let holder = store.holder.lock().unwrap().clone();
     assert_eq!(holder.as_deref(), Some("after"), "no other one is sent");

@@ -1,4 +1,4 @@
-//! A source and a store that do as they are told.
+//! A scripted source and store.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
@@ -82,15 +82,15 @@ impl Source for FakeSource {
     }
 }
 
-/// Fails until it is told to take batches; a commit may take a while.
+/// Fails until the test lets it take batches. A commit may take a while.
 #[derive(Default)]
 pub(super) struct FakeInbox {
     pub(super) failures: Mutex<u32>,
-    /// The try that fails beside.
+    /// Number of a further attempt that fails.
     pub(super) fails_at: Option<u32>,
-    /// Keeps the alert at this place of a batch as a dead letter.
+    /// Position in a batch of an alert that becomes a dead letter.
     pub(super) will_not_have: Option<usize>,
-    /// Fails because what is stored cannot be read.
+    /// Whether the store fails because its data cannot be read.
     pub(super) is_unread: bool,
     pub(super) tries: Mutex<u32>,
     pub(super) takes: Duration,
@@ -146,7 +146,7 @@ impl Clock for Noon {
     }
 }
 
-/// How often it was asked what time it is: once for each batch that is read.
+/// Clock that counts its calls: one for each batch that is read.
 #[derive(Default)]
 pub(super) struct Asked(pub(super) AtomicUsize);
 
@@ -157,7 +157,7 @@ impl Clock for Asked {
     }
 }
 
-/// What messages are counted as.
+/// Outcomes under which messages were counted.
 #[derive(Default)]
 pub(super) struct Counted(pub(super) Mutex<Vec<&'static str>>);
 

@@ -1,7 +1,9 @@
-//! The end of a destination that is no more: what is owed to it is handed to the `otherwise` of its route, and given up.
+//! Ends a destination that was removed from the configuration: pending reports go to the `otherwise` destinations of
+//! their route and are given up here.
 //!
-//! A worker never does that by itself. While a new configuration is rolled out two of them are live, and what the one does
-//! not know the other still serves: so whoever gives up becomes the one who serves the destination, or leaves it alone.
+//! A worker never does this by itself. During a rollout two configurations are live, and the other one may still
+//! serve a destination that the new one does not have. The command therefore takes the lease for the destination, or
+//! leaves it alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,40 +11,40 @@ use std::sync::Arc;
 use super::{HandingOn, LEASE};
 use crate::{CaseId, NotShown, Outbox, Owing, StoreError};
 
-/// Cases of one round: far less than its lease takes.
+/// Cases of one round, far fewer than fit into the lease.
 const MOST: usize = 50;
-/// What is said of a delivery that was given up so.
+/// Error text of a delivery that was given up by this command.
 const WHY: &str = "given up by hand: no destination has this name any more";
 
-/// Gives up what is owed to a destination that is configured no more.
+/// Gives up pending reports of a destination that is no longer configured.
 pub struct GivingUp {
-    /// Who serves the destination, and where else its reports go.
+    /// Holds the lease for the destination, and takes reports for other destinations.
     pub outbox: Arc<dyn Outbox>,
-    /// What is owed.
+    /// Pending reports.
     pub owing: Arc<dyn Owing>,
-    /// Which destination takes a report instead.
+    /// Finds another destination for a report.
     pub handing_on: HandingOn,
-    /// The name of this process, unlike that of any other.
+    /// Unique name of this process.
     pub holder: String,
 }
 
-/// What was given up.
+/// Result of giving up a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GivenUp {
-    /// How many reports.
+    /// Number of reports that were given up.
     pub reports: u64,
-    /// How many of them which other destination is to show, as the `otherwise` of their route says.
+    /// Number of these reports per destination that shows them instead, according to the `otherwise` of their route.
     pub handed_on: BTreeMap<String, u64>,
-    /// Another process serves the destination, which shows what is left.
+    /// Another process serves the destination and shows what is left.
     pub is_served: bool,
 }
 
 impl GivingUp {
-    /// Gives up everything that is owed to this destination.
+    /// Gives up all pending reports of this destination.
     ///
     /// # Errors
     ///
-    /// When the store cannot be read or written; what is not given up stays owed.
+    /// When the store cannot be read or written. Reports that were not given up stay pending.
     pub async fn give_up(&self, destination: &str) -> Result<GivenUp, StoreError> {
         let mut given_up = GivenUp::default();
         if !self.serves(destination).await? {
@@ -55,7 +57,7 @@ impl GivingUp {
     }
 
     async fn all(&self, destination: &str, given_up: &mut GivenUp) -> Result<(), StoreError> {
-        // First: a case that ends meanwhile is not to be owed here again.
+        // This comes first so that a case that ends meanwhile does not become pending here again.
         self.owing.forget_shown(destination).await?;
         loop {
             if !self.serves(destination).await? {
@@ -83,7 +85,7 @@ impl GivingUp {
         self.outbox.serve(destination, &self.holder, LEASE).await
     }
 
-    /// A case that is gone meanwhile, or that this version cannot read, is handed to nobody.
+    /// Hands the report to another destination, unless the case was removed meanwhile or this version cannot read it.
     async fn hand_on(
         &self,
         case: &CaseId,

@@ -1,4 +1,5 @@
-//! Where a report goes that a destination never will show: to the first of the `otherwise` of its route that wants it.
+//! Finds another destination for a report that one refused for good: the first of the `otherwise` destinations of its
+//! route that wants it.
 
 use std::sync::Arc;
 
@@ -7,22 +8,24 @@ use crate::{
     Showing, StoreError,
 };
 
-/// Who takes what another destination never will show.
+/// Hands refused reports to other destinations.
 pub struct HandingOn {
-    /// Where a report is wished at another destination.
+    /// Store of requested deliveries.
     pub outbox: Arc<dyn Outbox>,
-    /// The cases, for the routes of their alerts.
+    /// Store of the cases, which have the alerts to route.
     pub cases: Arc<dyn Cases>,
-    /// Which destinations take a report instead.
+    /// Routes with their `otherwise` destinations.
     pub routes: Routes,
-    /// All that are configured: each is asked whether it wants the report.
+    /// All configured destinations. Each is asked whether it wants the report.
     pub destinations: Vec<Arc<dyn Destination>>,
 }
 
 impl HandingOn {
-    /// Wishes the report of a case at the next destination of its route that wants it, where one never will show it; at
-    /// which. What none of them wants is handed to nobody: it would count as shown, and be nowhere. `report` is
-    /// the one that is not shown; none: the latest.
+    /// Requests the report of a case at the next destination of its route that wants it, and returns that
+    /// destination.
+    ///
+    /// A report that no destination wants is not handed on: it would count as shown without being visible anywhere.
+    /// `report` is the refused report; `None` means the latest.
     pub(super) async fn hand_on(
         &self,
         case: &CaseId,
@@ -45,7 +48,7 @@ impl HandingOn {
         Ok(Some(next.to_owned()))
     }
 
-    /// Whether a destination shows the latest report already, or wants it.
+    /// Returns whether a destination already shows the latest report, or wants it.
     fn takes(&self, name: &str, view: &CaseView) -> bool {
         let Some(destination) = self.destinations.iter().find(|one| one.name() == name) else {
             return false;
@@ -58,7 +61,7 @@ impl HandingOn {
     }
 }
 
-/// The case as a destination would be asked to show it now.
+/// Returns the case as the destination would be asked to show it now.
 fn showing_at(name: &str, view: &CaseView) -> Showing {
     let report = view.report.clone();
     let mut showing = Showing::first(report.unwrap_or_else(|| view.early_report()));

@@ -1,5 +1,5 @@
-//! The reports of some cases, shown by a command that somebody waits for: in the way of the loop, so that nothing is posted
-//! twice beside a worker, and nothing of other cases is sent.
+//! Shows the reports of some cases for a command that somebody waits for. It uses the rules of the loop, so that
+//! nothing is posted twice beside a worker and no other case is sent.
 
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -9,16 +9,16 @@ use crate::loops::pause;
 use crate::spans;
 use crate::{CaseId, Due, StoreError};
 
-/// Reports that are looked at: one that stands behind more than these is left to a worker.
+/// Reports that are read. A report behind more than these is left to a worker.
 const MOST_READ: usize = 1_000;
 
 impl Delivering {
-    /// Shows these cases, as far as that is due now; how many were tried. None: some are due, and another process serves
-    /// the destination, which shows them.
+    /// Shows these cases as far as they are due, and returns how many were attempted. Returns `None` if some are due
+    /// but another process serves the destination and shows them.
     ///
     /// # Errors
     ///
-    /// When the store cannot be read or written; what is not shown stays due.
+    /// When the store cannot be read or written. Reports that were not shown stay due.
     pub async fn show_cases(
         &self,
         cases: &[CaseId],
@@ -51,7 +51,7 @@ impl Delivering {
     ) -> Result<usize, StoreError> {
         let mut tried = 0;
         let mut has_sent = false;
-        // Read again: the process that served it before us may have shown some.
+        // The list is read again, because the process that served the destination before may have shown some.
         for one in self.due_of(cases).await? {
             let is_wanted = self.destination.wants(&one.showing);
             if has_sent && is_wanted {

@@ -1,4 +1,4 @@
-//! The loop against an outbox in memory, which keeps its promises as a store does.
+//! Tests of the loop with an outbox in memory that keeps the guarantees of a store.
 
 mod counted;
 mod outbox;
@@ -21,25 +21,25 @@ use outbox::{FakeOutbox, Stage};
 
 const PACE: Duration = Duration::from_secs(1);
 
-/// What happens when a post comes, which is told how many there are now.
+/// Callback for each post, with the number of posts so far.
 type Meanwhile = Box<dyn FnMut(usize) + Send>;
 
-/// A channel that notes what it is shown, and what it has found.
+/// A channel that records what it is shown and looks up posts.
 #[derive(Default)]
 struct Channel {
     pace: Duration,
     posts: Mutex<Vec<String>>,
-    /// Cases that it shows already, which a look-up finds.
+    /// Cases that the channel shows already and that a look-up finds.
     shown: Mutex<Vec<String>>,
-    /// It takes this case, and its answer is lost.
+    /// Case whose post succeeds but whose answer is lost.
     loses: Option<&'static str>,
-    /// How its next posts are refused for good.
+    /// Final refusals of the next posts.
     refusals: Mutex<Vec<String>>,
-    /// Seconds for which it wants to be left alone when it is told something next.
+    /// Seconds of pause that the channel asks for at the next post.
     busy: Mutex<Option<u64>>,
-    /// How its next look-ups end.
+    /// Errors of the next look-ups.
     finds: Mutex<Vec<DeliveryError>>,
-    /// Before a post is answered.
+    /// Callback before a post is answered.
     meanwhile: Mutex<Option<Meanwhile>>,
 }
 
@@ -153,7 +153,7 @@ impl Clock for Noon {
     }
 }
 
-/// A store that cannot tell what a day brought.
+/// A store that cannot return the numbers of a day.
 #[derive(Default)]
 struct NoDigest {
     asked: AtomicI64,
@@ -167,7 +167,7 @@ impl crate::Digests for NoDigest {
     }
 }
 
-/// A digest that is due.
+/// Returns a digest plan that is due.
 fn at_nine(outbox: &Arc<FakeOutbox>, digests: Arc<NoDigest>) -> DigestPlan {
     DigestPlan {
         at: NaiveTime::from_hms_opt(9, 0, 0).unwrap(),
@@ -206,7 +206,7 @@ async fn a_paced_destination_has_its_outbox_put_in_order_once_for_many() {
     assert_eq!(channel.posts(), names);
     let asked = outbox.asked();
     assert!(asked.iter().all(|most| *most == MOST_PACED), "{asked:?}");
-    // 50, 50, 20, and one that finds nothing.
+    // 50, 50, 20, and one query that finds nothing.
     assert_eq!(asked.len(), 4);
 }
 
@@ -309,7 +309,7 @@ async fn g05_f26_what_a_command_lost_the_answer_of_is_looked_up_and_never_posted
     let (mine, stop) = (ids(&["mine"]), CancellationToken::new());
     assert_eq!(delivering.show_cases(&mine, &stop).await.unwrap(), Some(1));
     assert_eq!(outbox.stage("mine"), Stage::InDoubt);
-    // The next process, whichever it is.
+    // Any other process takes over.
     assert_eq!(delivering.show_cases(&mine, &stop).await.unwrap(), Some(1));
     assert_eq!(channel.posts(), ["mine", "mine edited"]);
     assert_eq!(outbox.stage("mine"), Stage::Shown("ts-mine".into()));
@@ -329,7 +329,7 @@ async fn what_nobody_may_look_up_is_put_off_though_its_case_cannot_be_read() {
         what: "missing_scope".into(),
     };
     channel.finds.lock().unwrap().push(refused);
-    // Whom its route would have it handed on to is not known.
+    // The destination that should take the report is unknown.
     delivering.show_cases(&mine, &stop).await.unwrap_err();
     let last = outbox.put_off().pop();
     assert_eq!(last, Some(("mine".to_owned(), REFUSED_WAIT)));

@@ -1,6 +1,7 @@
-//! One try of one delivery, whoever makes it: the loop, or a command that shows the cases of its own.
+//! One attempt of one delivery, made by the loop or by a command that shows its own cases.
 //!
-//! What is in doubt is looked up before anything is sent, a try is noted before it begins, and how it ended after it.
+//! A delivery in doubt is looked up before anything is sent. An attempt is noted before it begins, and its result
+//! afterwards.
 
 use std::time::Duration;
 
@@ -12,27 +13,27 @@ use crate::delivery::{backoff, wait};
 use crate::spans;
 use crate::{DeliveryError, DeskStatus, Doubt, Due, NotShown, Sent, StoreError};
 
-/// Shortest time until what was refused is tried again where nobody else takes it.
+/// Shortest time until a refused report is tried again if no other destination takes it.
 pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(60);
 
-/// How long an edit may still be at work where it was sent after its answer was lost: what it adds (comments, replies) is
-/// seen by no look-up before.
+/// How long an edit may still take effect after its answer was lost. A look-up cannot see what it adds (comments,
+/// replies) before that.
 const SETTLE: Duration = Duration::from_secs(15);
 
-/// What was tried, and how that ended.
+/// A delivery with the result of its attempt.
 type Tried = (Due, Result<Sent, DeliveryError>);
 
-/// How it went with one report.
+/// Outcome of an attempt for the loop.
 pub(super) enum Went {
-    /// It is shown, or not wanted.
+    /// The report is shown or not wanted.
     Well,
     Badly,
-    /// The destination wants to be left alone for so long.
+    /// The destination asks for a pause of this length.
     LeftAlone(Duration),
 }
 
 impl Went {
-    /// How it went where this is what came of it.
+    /// Returns the outcome after this error.
     fn after(error: &DeliveryError) -> Self {
         match error {
             DeliveryError::Later {
@@ -45,10 +46,10 @@ impl Went {
 }
 
 impl Delivering {
-    /// Shows one report, if that can be.
+    /// Shows one report, if possible.
     pub(super) async fn show(&self, mut due: Due) -> Result<Went, StoreError> {
         let name = self.destination.name();
-        // What is shown already is told what the destination would not want to begin with.
+        // A report that is already shown is updated even if the destination would not want a new one.
         if let Err(error) = self.look_up(&mut due).await {
             return self.unclear(&due, &error).await;
         }
@@ -63,7 +64,8 @@ impl Delivering {
         let (due, result) = result;
         match &result {
             Ok(_) => self.count(&due, "sent"),
-            // The report stands there, and other ones are taken: that this edit never will be says nothing of the destination.
+            // The report is shown, and the destination takes others. The refusal of this edit says nothing about the
+            // destination.
             Err(DeliveryError::Never { .. }) if due.showing.minor => {}
             Err(_) => self.count(&due, "failed"),
         }
@@ -96,7 +98,8 @@ impl Delivering {
         Ok(Went::after(&error))
     }
 
-    /// Whether it is a canary that is not shown and need not be any more: it came too late, or none are wanted.
+    /// Returns whether this is a canary that is not shown and no longer needs to be: it came too late, or canaries
+    /// are off.
     fn is_dead_canary(&self, due: &Due) -> bool {
         let showing = &due.showing;
         let is_over = || {
@@ -107,7 +110,7 @@ impl Delivering {
         showing.report.is_canary() && showing.remote_id.is_none() && is_over()
     }
 
-    /// Where nobody knows whether the first try ended well, asks the destination; an edit is given time to end.
+    /// Asks the destination if the result of the first attempt is unknown. An edit gets time to take effect.
     async fn look_up(&self, due: &mut Due) -> Result<(), DeliveryError> {
         if !due.in_doubt {
             return Ok(());
@@ -126,8 +129,8 @@ impl Delivering {
         })
     }
 
-    /// Counts a try. What is measured of reports is about alerts: a canary, which may be taken all day, would hide that they
-    /// are refused.
+    /// Counts an attempt. Canaries are not counted: a canary may succeed all day and would hide that reports are
+    /// refused.
     fn count(&self, due: &Due, outcome: &'static str) {
         if !due.showing.report.is_canary() {
             self.meter.count(&Measure::Delivery {
@@ -137,8 +140,8 @@ impl Delivering {
         }
     }
 
-    /// It stays in doubt, whatever the look-up said. Where nobody may look, and so nobody will know before somebody mends it,
-    /// the next destination of the route shows the report meanwhile.
+    /// Keeps the delivery in doubt after a look-up that failed. If the look-up is not permitted, the result stays
+    /// unknown until somebody fixes that, so the next destination of the route shows the report meanwhile.
     async fn unclear(&self, due: &Due, error: &DeliveryError) -> Result<Went, StoreError> {
         let name = self.destination.name();
         tracing::warn!(%error, "nobody knows yet whether a report is shown");
@@ -150,7 +153,7 @@ impl Delivering {
             None => self.fall_back(due, NotShown::NotKnown).await,
             Some(_) => Ok(false),
         };
-        // Noted first, whatever became of that: else it would be the first to be tried again, for ever.
+        // The delay is noted first in any case. Otherwise this delivery would always be the first to be tried again.
         let what = error.to_string();
         let unclear = DeliveryError::Unclear { what };
         let pause = pause.unwrap_or(REFUSED_WAIT);
@@ -161,7 +164,8 @@ impl Delivering {
         fallen.map(|_| Went::after(error))
     }
 
-    /// Sends it, as an edit where the destination shows the case already; none where it is no longer as it was read.
+    /// Sends the report, as an edit if the destination shows the case already. Returns `None` if the delivery has
+    /// changed since it was read.
     async fn send(&self, due: Due) -> Result<Option<Tried>, StoreError> {
         if !self.outbox.begin(self.destination.name(), &due).await? {
             return Ok(None);
@@ -170,12 +174,13 @@ impl Delivering {
         Ok(Some((due, result)))
     }
 
-    /// It never will be shown here as things are: the next destination of the route that wants it takes it. Where there is
-    /// none, or that cannot be wished now, it stays owed here: a key that is turned or a channel that is made again takes it then, and
-    /// until somebody mends it, it counts among what waits.
+    /// Hands a refused report to the next destination of the route that wants it. If there is none, or the request
+    /// fails, the report stays pending here: it is taken once the cause is fixed, such as a rotated key or a
+    /// recreated channel, and counts as waiting until then.
     async fn refused(&self, due: &Due, error: &DeliveryError) -> Result<(), StoreError> {
         let name = self.destination.name();
-        // Of an edit the report stands here already: who pressed a button does not send it to somebody else.
+        // For an edit the report already stands here. A press of a button must not send the report to another
+        // destination.
         let is_edit = due.showing.minor;
         let fallen = if is_edit {
             Ok(false)
@@ -195,8 +200,8 @@ impl Delivering {
         fallen.map(|_| ())
     }
 
-    /// Wishes the report at the next destination of the route, which says that it does not stand here; whether there is
-    /// one that wants it.
+    /// Requests the report at the next destination of the route, with the note that it is not shown here. Returns
+    /// whether a destination wants it.
     async fn fall_back(&self, due: &Due, why: NotShown) -> Result<bool, StoreError> {
         let refused = self.destination.name();
         let (handing_on, report) = (&self.handing_on, &due.showing.report);

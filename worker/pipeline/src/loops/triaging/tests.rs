@@ -1,4 +1,4 @@
-//! When the loop asks for cases that were concluded without models, against a store that counts that; and who has its slots.
+//! Tests when the loop asks for cases that were concluded without models, and which cases get its slots.
 
 mod nobody;
 mod rechecks;
@@ -18,7 +18,7 @@ use world::World;
 
 use crate::StoreError;
 
-/// When it was asked, in seconds since the start, the first `most` times within ten minutes.
+/// Returns the seconds since the start of the first `most` queries within ten minutes.
 async fn asked(world: World, most: usize) -> Vec<u64> {
     let (world, begun) = (Arc::new(world), Instant::now());
     let (triaging, stop) = (world.triaging(), CancellationToken::new());
@@ -45,7 +45,7 @@ async fn it_asks_until_there_is_none_left() {
 
 #[tokio::test(start_paused = true)]
 async fn a_case_that_ends_without_models_after_they_are_back_is_not_left_so() {
-    // Down at first; back while the case runs, which ends after it was asked the first time.
+    // The models are down at first and come back while the case runs. The case ends after the first query.
     assert_eq!(asked(World::down_with_a_case(), 3).await, [2, 2, 62]);
 }
 
@@ -104,7 +104,7 @@ async fn f21_a_case_that_models_fail_on_while_they_are_up_goes_round_once() {
     let (triaging, stop) = (world.triaging(), CancellationToken::new());
     let a_while = timeout(Duration::from_secs(600), triaging.run(&stop));
     assert!(a_while.await.is_err());
-    // Twice it waited for them, and then for them no longer.
+    // The case waited for the models twice, and then no longer.
     let closed = world.closed();
     let wanted: Vec<bool> = closed.iter().map(|one| one.wants_model).collect();
     assert_eq!(wanted, [true, false], "one more triage with models");
@@ -143,7 +143,7 @@ fn f21_a_second_outage_in_the_triage_that_follows_is_followed_by_another() {
 
 #[tokio::test(start_paused = true)]
 async fn g7_a_case_that_is_called_off_asks_nothing_more_at_the_next_renewal() {
-    // However long a lease is.
+    // The interval does not depend on the duration of the lease.
     for lease in [15, 30, 600] {
         let world = Arc::new(World::that_answers_never());
         let (mut triaging, stop) = (world.triaging(), CancellationToken::new());
@@ -180,7 +180,7 @@ async fn a_case_that_is_removed_while_it_runs_is_no_lost_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_being_written_when_a_lease_is_lost_is_waited_for() {
-    // It may be the conclusion, with which the lease ends; its answer is on its way.
+    // The write may be the conclusion, which ends the lease while its answer is on its way.
     let world = Arc::new(World::crowded(1));
     world.called_off.store(true, Ordering::Relaxed);
     let (triaging, stop) = (world.triaging(), CancellationToken::new());

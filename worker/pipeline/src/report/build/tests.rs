@@ -23,7 +23,7 @@ fn a_report_says_by_which_prompts_it_was_made_and_one_that_says_nothing_of_it_is
     assert_eq!(report.prompts_in_short(), Some("1a2b3c4d"));
     let written = serde_json::to_value(&report).unwrap();
     assert_eq!(written["prompts"], "1a2b3c4d5e6f7081");
-    // As a version before wrote it, and as one where no model was to be asked.
+    // A report of an earlier version has this form, and so has one where no model was to be asked.
     let mut older = written;
     older.as_object_mut().unwrap().remove("prompts");
     let read: Report = serde_json::from_value(older.clone()).unwrap();

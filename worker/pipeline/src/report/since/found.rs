@@ -1,4 +1,4 @@
-//! From the answers of logs to what is known of the time after the alert's last event.
+//! Derives from the answers of logs what is known of the time after the alert's last event.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,19 @@ use serde_json::value::RawValue;
 use super::Since;
 use crate::report::items::is_log;
 
-/// How many rows a search may give: the same question, whatever it is.
+/// Argument that limits the rows of a search. It does not change the question.
 const LIMIT: &str = "limit";
-/// What is no filter of a search: for how long, and how much of it is shown.
+/// Arguments that are not filters: period and number of rows.
 const NO_FILTERS: [&str; 3] = ["since", "until", LIMIT];
 
-/// What is known of the time after the alert's last event.
+/// Returns what is known of the time after the alert's last event.
 pub(in crate::report) fn of(state: &State) -> Since {
     state.alert().map_or(Since::NotKnown, |alert| {
         after(alert, state.evidence.values().map(AsRef::as_ref))
     })
 }
 
-/// What these answers tell of the time after the last event of the alert.
+/// Returns what these answers show for the time after the alert's last event.
 fn after<'a>(alert: &Alert, evidence: impl Iterator<Item = &'a Evidence>) -> Since {
     let Some(last) = alert.times.last_seen.or(alert.times.first_seen) else {
         return Since::NotKnown;
@@ -33,7 +33,7 @@ fn after<'a>(alert: &Alert, evidence: impl Iterator<Item = &'a Evidence>) -> Sin
     events(&answers, last).unwrap_or_else(|| none(&answers, alert, last))
 }
 
-/// What the answer of a log says of itself.
+/// Fields that the answer of a log has about itself.
 #[derive(Debug, Deserialize)]
 struct Body<'a> {
     #[serde(borrow)]
@@ -61,10 +61,10 @@ struct Row {
     at: Option<DateTime<Utc>>,
 }
 
-/// An answer, with the times of its rows.
+/// An answer with the times of its rows.
 struct Answer<'a> {
     evidence: &'a Evidence,
-    /// None where there is no answer, or none that can be read.
+    /// `None` if there is no answer or it cannot be read.
     body: Option<Body<'a>>,
     rows: Vec<(&'a str, Option<DateTime<Utc>>)>,
 }
@@ -81,15 +81,15 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// When its last record was, also of those that are not among its rows.
+    /// Returns the time of the last record, including those that are not among the rows.
     fn latest(&self) -> Option<DateTime<Utc>> {
         let counted = self.body.as_ref().and_then(|body| body.summary.last);
         let shown = self.rows.iter().filter_map(|(_, at)| *at).max();
         counted.max(shown)
     }
 
-    /// Whether it was asked for all that one actor, target or far end of the alert did. A second filter leaves something
-    /// out, and what others did says nothing of them.
+    /// Returns whether the call asked for everything that one actor, target or far end of the alert did. A second
+    /// filter excludes some of it, and other values say nothing about them.
     fn is_of(&self, alert: &Alert) -> bool {
         let arguments = self.evidence.arguments.iter();
         let mut filters = arguments
@@ -102,7 +102,7 @@ impl<'a> Answer<'a> {
         filters.next().is_some_and(takes_part) && filters.next().is_none()
     }
 
-    /// Whether it answers what happened after `last`. A call that failed would have.
+    /// Returns whether the call asked about the time after `last`. A failed call counts.
     fn is_asked_about(&self, last: DateTime<Utc>) -> bool {
         let is_over = |searched: &Searched| last < searched.from || searched.until <= last;
         let is_misput = matches!(
@@ -120,7 +120,7 @@ impl<'a> Answer<'a> {
         !(is_misput || elsewhen)
     }
 
-    /// Until when nothing happened, as far as this answer goes; or why it does not say so.
+    /// Returns until when this answer shows that nothing happened, or why it does not show that.
     fn quiet(&self, last: DateTime<Utc>) -> Result<DateTime<Utc>, Since> {
         let evidence = self.evidence.id;
         if self.evidence.error.is_some() {
@@ -142,7 +142,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Whether it answers the same question.
+    /// Returns whether the other answer is to the same question.
     fn is_as(&self, other: &Self) -> bool {
         let asked = |one: &Self| {
             let mut asked = one.evidence.arguments.clone();
@@ -153,14 +153,14 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The events after `last`; none where no answer holds one.
+/// Returns the events after `last`, or `None` if no answer contains one.
 fn events(answers: &[Answer<'_>], last: DateTime<Utc>) -> Option<Since> {
     let latest = |answer: &Answer<'_>| {
         let at = answer.latest().filter(|at| *at > last)?;
         Some((at, std::cmp::Reverse(answer.evidence.id)))
     };
     let (at, std::cmp::Reverse(evidence)) = answers.iter().filter_map(latest).max()?;
-    // Two searches may find the same row; within one answer, rows that look the same are events of their own.
+    // Two searches may find the same row. Equal rows within one answer are separate events.
     let mut counts: HashMap<&str, u64> = HashMap::new();
     for answer in answers {
         let mut of_this: HashMap<&str, u64> = HashMap::new();
@@ -180,7 +180,7 @@ fn events(answers: &[Answer<'_>], last: DateTime<Utc>) -> Option<Since> {
     })
 }
 
-/// That there are none until then; or why that cannot be said, first of all for a log that ends before.
+/// Returns until when there are no events, or why that is unknown. A log that ends early is the first reason.
 fn none(answers: &[Answer<'_>], alert: &Alert, last: DateTime<Utc>) -> Since {
     let asked = answers
         .iter()

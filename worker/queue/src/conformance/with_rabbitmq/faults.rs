@@ -1,4 +1,4 @@
-//! What may happen between a source and RabbitMQ.
+//! Faults between a source and RabbitMQ.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use super::node::{Node, ctl};
 use super::*;
 use nightshift_pipeline::{Fate, Outgoing};
 
-/// Where a URL leads, and the same URL by another way.
+/// Returns the address of a URL, and the URL through a proxy.
 fn through(url: &str, proxy: SocketAddr) -> String {
     let mut url = url::Url::parse(url).unwrap();
     url.set_port(Some(proxy.port())).unwrap();
@@ -45,7 +45,7 @@ async fn f06_f07_a_broker_that_stops_or_dies_is_used_again_when_it_is_back() {
     node.kill().await;
     until_down(&*source).await;
     node.again().await;
-    // The acknowledgements were sent, but nobody says that they were heard: those two may come again.
+    // The acknowledgements were sent but not confirmed, so those two may be redelivered.
     let back = receive(&*source, 2).await;
     let mut found = texts(&back);
     while !wanted.iter().all(|text| found.contains(text)) {
@@ -58,10 +58,10 @@ async fn f08_closed_connections_are_made_again_and_nothing_is_lost() {
     let (Some(queue), Some(dir)) = (RabbitQueue::quorum().await, offered("RABBITMQ_DIR")) else {
         return;
     };
-    // A user of its own, so that only its connections are closed.
+    // The test has its own user, so that only its connections are closed.
     let user = format!("u-{}", uuid::Uuid::new_v4());
     ctl(&dir, &["add_user", &user, "secret"]).await;
-    // Reading is all that a source needs while it declares nothing.
+    // A source that declares nothing needs only the read permission.
     ctl(&dir, &["set_permissions", &user, "^$", "^$", ".*"]).await;
     let url = queue.url.replace("guest:guest", &format!("{user}:secret"));
     let source = queue.source_at(&url, "").await;
@@ -70,14 +70,14 @@ async fn f08_closed_connections_are_made_again_and_nothing_is_lost() {
     ack(&*source, &first[..5]).await;
 
     ctl(&dir, &["close_all_user_connections", &user, "test"]).await;
-    // It is told though nobody receives.
+    // The loss is noticed although there is no receiver.
     let noticing = async {
         while source.ready().is_ok() {
             tokio::task::yield_now().await;
         }
     };
     timeout(BOUND, noticing).await.expect("the source notices");
-    // Too late: the connection that these came over has ended.
+    // The connection of these messages has ended, so the settlement is too late.
     let late = settled(&first[5..10], Fate::Committed);
     assert_eq!(source.settle(&late).await.len(), 5);
     let mut seen: std::collections::BTreeSet<String> = texts(&first[..5]).into_iter().collect();
@@ -208,7 +208,7 @@ async fn a_missing_queue_is_told_or_made_as_the_configuration_says() {
 
     let declaring = queue.source_at(&queue.url, "declare = true").await;
     queue.first(&*declaring, "first").await;
-    // To declare it otherwise is refused.
+    // A declaration with other arguments is refused.
     let mut classic = FieldTable::default();
     classic.insert(
         "x-queue-type".into(),
@@ -248,7 +248,7 @@ async fn a_queue_that_we_make_drops_nothing_however_often_it_was_delivered() {
     queue.first(&*declaring, "again and again").await;
     declaring.close().await;
     let source = queue.source().await;
-    // RabbitMQ 4 drops a message after 20 deliveries where nobody says otherwise.
+    // RabbitMQ 4 drops a message after 20 deliveries by default.
     for _ in 0..30 {
         let came = receive(&*source, 1).await;
         assert_eq!(texts(&came), ["again and again"]);

@@ -1,8 +1,8 @@
-//! `rabbitmqctl`, and nodes of a test's own, by `tests/rabbitmq`.
+//! `rabbitmqctl`, and nodes of single tests, by `tests/rabbitmq`.
 
 use tokio::process::Command;
 
-/// The script at the root of the repository.
+/// The script in the repository.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/rabbitmq");
 
 async fn script(arguments: &[&str]) -> String {
@@ -16,7 +16,7 @@ async fn script(arguments: &[&str]) -> String {
     text
 }
 
-/// `rabbitmqctl` for the node in this folder.
+/// Runs `rabbitmqctl` for the node in this folder.
 pub(super) async fn ctl(dir: &str, arguments: &[&str]) -> String {
     script(&[&["ctl", dir], arguments].concat()).await
 }
@@ -42,7 +42,7 @@ impl Node {
         self.dir.path().to_str().unwrap()
     }
 
-    /// Starts it once more, where it was and with what it had.
+    /// Restarts the node at the same address with its data.
     pub(super) async fn again(&self) -> String {
         script(&["start", self.path()]).await.trim().to_owned()
     }

@@ -1,4 +1,4 @@
-//! F13: what SQS may answer. No broker is needed, so these always run.
+//! F13: possible answers of SQS. No broker is needed, so these tests always run.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use super::*;
 
 const QUEUE: &str = "https://sqs.eu-west-1.amazonaws.com/111122223333/alerts";
 
-/// Hands out these messages once, and then nothing; `other` answers all else.
+/// Starts an endpoint that delivers these messages once and then none; `other` answers all other calls.
 async fn fake(
     messages: Vec<Value>,
     other: impl Fn(&str, &Value, usize) -> Answer + Send + Sync + 'static,
@@ -27,7 +27,7 @@ async fn fake(
     (fake, source)
 }
 
-/// The handles of each call, in the order of its entries.
+/// Returns the handles of each call, in the order of its entries.
 fn handles(calls: &[Value]) -> Vec<Vec<String>> {
     let of = |call: &Value| {
         let entries = call["Entries"].as_array().unwrap();
@@ -39,7 +39,7 @@ fn handles(calls: &[Value]) -> Vec<Vec<String>> {
     calls.iter().map(of).collect()
 }
 
-/// Every entry of a batch done, but those whose handle has an error.
+/// Returns a batch answer in which every entry succeeds except those with an error for their handle.
 fn but(input: &Value, errors: &HashMap<&str, (&str, bool)>) -> Answer {
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for entry in input["Entries"].as_array().unwrap() {
@@ -209,7 +209,7 @@ async fn f13_a_bucket_that_is_away_is_told_until_it_is_back() {
     told_until_it_is_back(503).await;
 }
 
-/// As a bucket that is not there, or a gateway before it: that says nothing of the payload.
+/// A missing bucket, or a gateway in front of it, answers so. That shows nothing about the payload.
 #[tokio::test]
 async fn f13_a_404_that_is_not_about_the_payload_is_a_bucket_that_is_away() {
     told_until_it_is_back(404).await;
@@ -223,7 +223,7 @@ async fn told_until_it_is_back(status: u16) {
             let mut pointing = message("1", "h1");
             pointing["Body"] = pointer("payloads", "one").into();
             let messages = match (before, seen.load(Ordering::SeqCst)) {
-                // One whose payload is away, and its neighbour.
+                // One message with an unavailable payload, and its neighbour.
                 (0, _) => json!([pointing, message("2", "h2")]),
                 (_, false) => json!([]),
                 (_, true) => json!([pointing]),
@@ -237,7 +237,7 @@ async fn told_until_it_is_back(status: u16) {
     let source = source(&fake.url, QUEUE, "buckets = ['payloads']", 40);
     let came = source.receive(5).await.unwrap().unwrap();
     assert_eq!(texts(&came), ["body of 2"]);
-    // Polls that work say nothing of the bucket.
+    // Successful polls show nothing about the bucket.
     for _ in 0..2 {
         assert_eq!(source.receive(5).await.unwrap(), Some(Vec::new()));
         let why = source.ready().unwrap_err();
@@ -249,7 +249,7 @@ async fn told_until_it_is_back(status: u16) {
     assert_eq!(source.ready(), Ok(()));
 }
 
-/// As a topic sends it that the extended client publishes to, without raw delivery.
+/// A topic without raw delivery sends this for a message of the extended client.
 #[tokio::test]
 async fn f13_a_pointer_in_a_notification_is_followed_when_its_payload_is_back() {
     let is_back = Arc::new(AtomicBool::new(false));
@@ -273,7 +273,7 @@ async fn f13_a_pointer_in_a_notification_is_followed_when_its_payload_is_back() 
         [body.to_string()],
         "as it stands: one dead letter"
     );
-    // What `nightshift dead-letters retry` does.
+    // `nightshift dead-letters retry` does the same.
     let payload = || async { source.payload(&came[0].bytes).await.unwrap() };
     let gone = "its payload is not there (any more)".to_owned();
     assert_eq!(payload().await, Err(gone));
@@ -281,7 +281,8 @@ async fn f13_a_pointer_in_a_notification_is_followed_when_its_payload_is_back() 
     assert_eq!(payload().await, Ok(br#"{"an":"alert"}"#.to_vec()));
 }
 
-/// Hands out what this says of its calls, each with the bucket that takes calls and answers none while this is so.
+/// Starts an endpoint with scripted messages per call, whose bucket accepts calls but does not answer while the flag
+/// is set.
 async fn beside_a_hung_bucket(
     hangs: &Arc<AtomicBool>,
     messages: impl Fn(usize) -> Vec<Value> + Send + Sync + 'static,
@@ -315,7 +316,7 @@ async fn f13_a_bucket_that_hangs_holds_up_no_other_message() {
     })
     .await;
     receive(&source, 1).await;
-    // From here on, time passes as soon as nothing else does.
+    // From here on, time advances whenever all tasks are idle.
     tokio::time::pause();
     let before = tokio::time::Instant::now();
     let came = source.receive(5).await.unwrap().unwrap();
@@ -323,7 +324,7 @@ async fn f13_a_bucket_that_hangs_holds_up_no_other_message() {
     assert_eq!(before.elapsed().as_secs(), 10, "a sixth of 60");
     let why = "s3://payloads: no payload within 10s".to_owned();
     assert_eq!(source.ready(), Err(why.clone()));
-    // Polls without a pointer are not held up at all.
+    // Polls without a pointer are not delayed at all.
     for n in 2..20 {
         let came = source.receive(5).await.unwrap().unwrap();
         assert_eq!(texts(&came), [format!("body of {n}")]);
@@ -331,7 +332,7 @@ async fn f13_a_bucket_that_hangs_holds_up_no_other_message() {
     }
     assert!(before.elapsed().as_secs() < 20, "{:?}", before.elapsed());
     assert!(fake.asked("ChangeMessageVisibilityBatch").is_empty());
-    // It is back, and that shows beside a queue that always has something, though the message went to somebody else.
+    // The bucket is back. That is noticed beside a busy queue, although the message went to another consumer.
     hangs.store(false, Ordering::SeqCst);
     tokio::time::advance(Duration::from_secs(31)).await;
     let noticed = async {
@@ -388,7 +389,7 @@ async fn f03_an_end_is_not_held_up_by_a_queue_that_does_not_answer() {
     let silence = |_: &str, _: &Value, _| Some((SILENCE, Value::Null));
     let (fake, source) = fake(vec![message("1", "h")], silence).await;
     receive(&source, 1).await;
-    // From here on, time passes as soon as nothing else does.
+    // From here on, time advances whenever all tasks are idle.
     tokio::time::pause();
     let before = tokio::time::Instant::now();
     source.close().await;

@@ -1,22 +1,22 @@
-//! What the settings of a queue mean for what lies in it. Pure.
+//! Judges what the settings of a queue mean for its messages. The code is pure.
 
 use nightshift_engine::Checkup;
 use serde_json::Value;
 
 use crate::examine::{Fate, length, retention};
 
-/// How long our hands may be full before the broker takes it for a stuck consumer, in milliseconds: an inbox that is
-/// full, or a database that is away, holds messages for as long as that lasts.
+/// Shortest acceptable consumer timeout in milliseconds. A full inbox or an unavailable database holds messages for
+/// as long as that lasts, and the broker must not take that for a stuck consumer.
 const SHORTEST_TIMEOUT_MS: u64 = 600_000;
 
-/// The settings of a queue, as arguments and policies have them together.
+/// Settings of a queue from arguments and policies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     kind: String,
     is_durable: bool,
-    /// It goes with its last consumer, or its connection.
+    /// Whether the queue is deleted with its last consumer or its connection.
     is_fleeting: bool,
-    /// How long it may be without consumers, in milliseconds, until it goes.
+    /// Milliseconds without consumers after which the queue is deleted.
     expires_ms: Option<u64>,
     pub(super) dead_letter_exchange: Option<String>,
     pub(super) dead_letter_key: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct Facts {
     version: String,
 }
 
-/// Reads what the management interface says of a queue: `GET /api/queues/VHOST/NAME`.
+/// Parses the description of a queue from the management interface: `GET /api/queues/VHOST/NAME`.
 pub(super) fn facts(queue: &Value, version: &str) -> Facts {
     let text = |name: &str| queue.get(name).and_then(Value::as_str).map(str::to_owned);
     let is = |name: &str| queue.get(name).and_then(Value::as_bool).unwrap_or(false);
@@ -37,7 +37,7 @@ pub(super) fn facts(queue: &Value, version: &str) -> Facts {
         let policy = queue.pointer(&format!("/effective_policy_definition/{name}"));
         (argument.cloned(), policy.cloned())
     };
-    // An argument goes before a policy, but for limits, of which the lower one holds.
+    // An argument overrides a policy, except for limits, of which the lower one applies.
     let either = |name: &str| {
         let (argument, policy) = set(name);
         argument.or(policy)
@@ -70,8 +70,8 @@ pub(super) fn facts(queue: &Value, version: &str) -> Facts {
     }
 }
 
-/// Whether a full queue drops its oldest message. A quorum queue goes by the policy where there is one, and knows no other way to
-/// spare it than `reject-publish` (`rabbit_quorum_queue`).
+/// Returns whether a full queue drops its oldest message. A quorum queue prefers the policy, and only
+/// `reject-publish` spares its oldest message (`rabbit_quorum_queue`).
 fn drops_oldest((argument, policy): (Option<Value>, Option<Value>), kind: &str) -> bool {
     let is_quorum = kind == "quorum";
     let first = if is_quorum {
@@ -86,7 +86,8 @@ fn drops_oldest((argument, policy): (Option<Value>, Option<Value>), kind: &str) 
     }
 }
 
-/// Which limit of deliveries holds: of two the lower one, but from RabbitMQ 4 on the other one where one of them is none.
+/// Returns the delivery limit that applies: the lower of two. From RabbitMQ 4 on, if one of them means no limit, the
+/// other applies.
 fn delivery_limit(
     (argument, policy): (Option<Value>, Option<Value>),
     version: &str,
@@ -106,8 +107,9 @@ fn is_before_4(version: &str) -> bool {
 }
 
 impl Facts {
-    /// Whether it drops a message that was delivered too often: where a limit is set, and from RabbitMQ 4 on without one.
-    /// Below zero there is none from RabbitMQ 4 on; older versions drop at once what comes back.
+    /// Returns whether the queue drops a message after too many deliveries: if a limit is set, and from RabbitMQ 4 on
+    /// also without one. A negative limit means none from RabbitMQ 4 on; older versions drop redelivered messages at
+    /// once.
     fn gives_up(&self) -> bool {
         let is_old = is_before_4(&self.version);
         let does = match self.delivery_limit {
@@ -118,10 +120,10 @@ impl Facts {
     }
 }
 
-/// A limit of deliveries from here on is none: a year of one each second.
+/// Delivery limits from here on count as none: a year of one delivery each second.
 const NEVER_REACHED: i64 = 31_536_000;
 
-/// Notes what its settings say.
+/// Reports problems of the settings.
 pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
     let version = if facts.version.is_empty() {
         String::new()
@@ -130,7 +132,7 @@ pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
     };
     checkup.saw(format!("a {} queue{version}", facts.kind));
     if facts.kind == "stream" {
-        // What is below is of queues.
+        // The checks below apply to queues only.
         return checkup.error(
             "source.stream",
             "it is a stream",
@@ -164,7 +166,7 @@ pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
     }
 }
 
-/// How long and how much it holds, and where the rest goes.
+/// Checks time and size limits, and where messages beyond them go.
 fn bounds(facts: &Facts, checkup: &mut Checkup) {
     let fate = match facts.dead_letter_exchange {
         Some(_) => Fate::DeadLettered,
@@ -193,7 +195,7 @@ fn bounds(facts: &Facts, checkup: &mut Checkup) {
     }
 }
 
-/// Whether the queue itself stays.
+/// Checks whether the queue itself is permanent.
 fn kept(facts: &Facts, checkup: &mut Checkup) {
     if !facts.is_durable {
         checkup.error(
@@ -376,7 +378,7 @@ mod tests {
         let told =
             json!({"/arguments/x-max-length": 1000, "/arguments/x-overflow": "reject-publish"});
         assert_eq!(found(told), Vec::<&str>::new());
-        // Of classic queues; a quorum queue takes it for drop-head.
+        // This applies to classic queues. A quorum queue treats the value as drop-head.
         let of_another =
             json!({"/arguments/x-max-length": 1000, "/arguments/x-overflow": "reject-publish-dlx"});
         assert_eq!(found(of_another), ["source.max_length"]);

@@ -1,10 +1,10 @@
-//! Against a broker that does what AMQP says `multiple` means.
+//! Tests with a broker that implements `multiple` as AMQP specifies it.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Deliveries that a broker holds as unacknowledged, and what it was told about them.
+/// Unacknowledged deliveries of a broker, with the settlements that it received.
 #[derive(Default)]
 struct Broker {
     held: BTreeSet<u64>,
@@ -54,7 +54,8 @@ fn outstanding(tags: &BTreeSet<u64>) -> Outstanding {
 }
 
 proptest! {
-    /// `g01_`: what nobody meant is never acknowledged; what was meant is, once, whatever is interleaved.
+    /// `g01_`: a delivery that was not meant is never acknowledged, and one that was meant is acknowledged once, in
+    /// any interleaving.
     #[test]
     fn g01_exactly_what_is_meant_is_settled(
         tags in prop::collection::btree_set(1_u64..60, 0..40),

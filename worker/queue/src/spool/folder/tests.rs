@@ -1,4 +1,4 @@
-//! What only shows without a source around it.
+//! Tests of the folder without a source.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ fn files_of_a_folder_that_nobody_has_locked_are_put_back_and_replace_nothing() {
     fs::write(root.path().join("new/a"), "old").unwrap();
     first.take(10).unwrap();
     fs::write(root.path().join("new/a"), "fresh").unwrap();
-    // As if the process had died: the lock goes, nothing is put back.
+    // Simulates the death of the process: the lock is released, nothing is put back.
     drop(first);
     let mut second = Folder::open(root.path(), false).unwrap();
     second.take(10).unwrap();
@@ -64,7 +64,7 @@ fn our_folder_is_made_again_when_it_was_cleared_away() {
 fn a_file_that_cannot_be_taken_is_told_and_holds_up_no_other() {
     let root = tempfile::tempdir().unwrap();
     let mut folder = Folder::open(root.path(), false).unwrap();
-    // Its place is taken by what no file can replace.
+    // A directory takes the place of the file, and no file can replace it.
     fs::create_dir(folder.claim.folder().join("a")).unwrap();
     fs::write(root.path().join("new/a"), "a").unwrap();
     fs::write(root.path().join("new/b"), "b").unwrap();
@@ -74,7 +74,7 @@ fn a_file_that_cannot_be_taken_is_told_and_holds_up_no_other() {
     assert!(why.starts_with("new/a: "), "{why}");
 }
 
-/// Reads nothing as long as the file system is away.
+/// Reads nothing while the file system is unavailable.
 fn while_there(path: &Path) -> io::Result<Head> {
     let root = path.ancestors().nth(3).unwrap();
     if root.join("away").exists() && !path.ends_with("other") {
@@ -114,7 +114,7 @@ async fn a_file_that_cannot_be_read_now_is_kept_told_and_read_later() {
 
 #[test]
 fn a_file_that_cannot_be_put_back_either_is_put_back_later() {
-    /// Its folder goes away in the middle of reading it.
+    /// Removes the folder during the read.
     fn meanwhile(path: &Path) -> io::Result<Head> {
         let root = path.ancestors().nth(3).unwrap();
         fs::rename(root.join("new"), root.join("moved"))?;
@@ -168,7 +168,7 @@ fn what_lies_beside_the_folder_that_is_read_is_told_once_at_the_start() {
 fn a17_files_take_no_more_memory_than_there_is_for_them() {
     let root = tempfile::tempdir().unwrap();
     let mut folder = Folder::open(root.path(), false).unwrap();
-    // Holes: 16 MiB are read of each, and three fit.
+    // Sparse files: 16 MiB are read of each, and three fit.
     for name in ["a", "b", "c", "d", "e"] {
         let file = File::create(root.path().join("new").join(name)).unwrap();
         file.set_len(20 << 20).unwrap();
@@ -180,7 +180,7 @@ fn a17_files_take_no_more_memory_than_there_is_for_them() {
     folder.take(160).unwrap();
     assert!(folder.hand_over(160).is_empty(), "they are in memory still");
     assert_eq!(left(), 2, "what does not fit stays where it is");
-    // One that cannot be settled is in nobody's memory either.
+    // A file that cannot be settled does not count as memory either.
     fs::remove_file(&folder.taken[&came[0].id].path).unwrap();
     let settled: Vec<_> = came[..2]
         .iter()

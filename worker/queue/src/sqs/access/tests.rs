@@ -1,4 +1,4 @@
-//! How often credentials are read again. That they are used then, `conformance` shows.
+//! Tests how often credentials are read again. `conformance` tests that they are then used.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,7 +22,7 @@ async fn f33_credentials_are_read_again_at_most_twice_a_minute() {
     let config = "name = 'sqs'\nqueue_url = 'https://sqs.eu-west-1.amazonaws.com/1/q'";
     let config = toml::from_str(config).unwrap();
     let access = Access::loading(&config, Arc::new(load)).await.unwrap();
-    // Whoever asks for objects keeps these.
+    // The object store keeps these credentials.
     let credentials = access.credentials().unwrap();
     let key = async || {
         let found = credentials.now().provide_credentials().await.unwrap();

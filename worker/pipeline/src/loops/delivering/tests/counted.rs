@@ -1,4 +1,4 @@
-//! What tries are counted as: alerts are raised from that.
+//! Tests how attempts are counted, because operational alerts depend on it.
 
 use nightshift_alert::TraceContext;
 use nightshift_engine::{Measure, Meter};
@@ -17,7 +17,7 @@ impl Meter for Counted {
     }
 }
 
-/// When samples and canaries were sent.
+/// A clock at the time when samples and canaries were sent.
 struct Then;
 
 impl Clock for Then {
@@ -26,7 +26,7 @@ impl Clock for Then {
     }
 }
 
-/// Where the ends of canaries are noted.
+/// Store of the ends of canaries.
 #[derive(Default)]
 struct Ends(Mutex<Vec<String>>);
 
@@ -96,7 +96,7 @@ async fn a_look_up_that_fails_counts_as_a_try_that_failed_and_one_that_waits_doe
 
 #[tokio::test]
 async fn an_edit_that_is_refused_for_good_says_nothing_of_the_reports_of_its_destination() {
-    // Somebody pressed a button, and the issue was moved where it has no such step.
+    // A button was pressed, and the issue is in a status without such a transition.
     let outbox = Arc::new(FakeOutbox::with(&["edit pressed"]));
     let channel = Arc::new(Channel::default());
     *channel.refusals.lock().unwrap() = vec!["no such step".to_owned(); 2];

@@ -1,4 +1,5 @@
-//! An outbox in memory, with its lease, its marks and its bell. Nothing waits there: what failed is due at once.
+//! An outbox in memory with lease, attempt marks and notifications. There are no delays: a failed delivery is due at
+//! once.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -16,11 +17,11 @@ use crate::{
     Mutes, NewMute, Outbox, Report, Sender, Sent, Showing, StoreError, Waited, Wake, sample_report,
 };
 
-/// How far a delivery is.
+/// Progress of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stage {
     Due,
-    /// A try began, and nobody noted its end.
+    /// An attempt began, and its result was not noted.
     InDoubt,
     Shown(String),
     GivenUp,
@@ -28,13 +29,13 @@ pub(super) enum Stage {
 
 #[derive(Default)]
 struct Held {
-    /// In the order in which they are due.
+    /// Deliveries in due order.
     all: Vec<(String, Stage, u32)>,
     holder: Option<String>,
     rings: u64,
-    /// How many were asked for, each time.
+    /// Limits of the queries.
     asked: Vec<usize>,
-    /// What was left in doubt, and until when.
+    /// Deliveries left in doubt, with their delay.
     put_off: Vec<(String, Duration)>,
     when_idle: Option<CancellationToken>,
 }
@@ -93,7 +94,7 @@ impl FakeOutbox {
         found.unwrap().1.clone()
     }
 
-    /// A try of this one began, and nobody noted its end.
+    /// Marks a delivery whose attempt began without a noted result.
     pub(super) fn doubts(&self, name: &str) {
         self.set(&CaseId(name.to_owned()), Stage::InDoubt);
     }
@@ -107,7 +108,7 @@ impl FakeOutbox {
     }
 }
 
-/// A sample, or a canary, whose case is called so.
+/// Returns a report of a sample or canary with this case id.
 fn report(name: &str) -> Report {
     let mut report = sample_report(name, DateTime::UNIX_EPOCH, &Sender::default());
     if name.starts_with("canary") {

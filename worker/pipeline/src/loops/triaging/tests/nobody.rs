@@ -1,4 +1,4 @@
-//! An analyst, toolbox, clock and rules that are there and give nothing.
+//! An analyst, toolbox, clock and rules that do nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +12,13 @@ use nightshift_engine::{
     TurnAnswer, TurnQuestion,
 };
 
-/// What a profile needs, though no case gets so far here.
+/// Parts of a profile that these cases never reach.
 pub(super) struct Nobody {
-    /// Counts the questions that run; whoever is asked never answers.
+    /// Counter of running questions. If set, questions are never answered.
     pub(super) never: Option<Arc<AtomicU64>>,
-    /// Why it gives no answer.
+    /// Error of the analyst.
     pub(super) says: fn(String) -> AskError,
-    /// Whether it answers the first question all the same, as rules would.
+    /// Whether the first question is answered anyway, as rules would.
     pub(super) plans: bool,
 }
 
@@ -34,7 +34,7 @@ impl Nobody {
     }
 }
 
-/// A question that runs.
+/// A running question.
 struct Asking(Arc<AtomicU64>);
 
 impl Drop for Asking {

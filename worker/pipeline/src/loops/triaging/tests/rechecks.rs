@@ -1,9 +1,9 @@
-//! Benign cases that are evaluated again by code give way to alerts.
+//! Re-evaluations of benign cases give way to alerts.
 
 use super::*;
 use crate::loops::testing::RecordedRechecks;
 
-/// How often it is asked for cases that are due in a minute.
+/// Returns the number of queries for due cases in a minute.
 async fn asked(world: World) -> usize {
     let world = Arc::new(world);
     let asked = Arc::new(RecordedRechecks::default());

@@ -1,4 +1,4 @@
-//! What the log tells of a case that ends.
+//! Tests the log lines of a case that ends.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use tracing::{Metadata, Subscriber};
 
 use super::world::World;
 
-/// Keeps lines with their fields.
+/// Collects log lines with their fields.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 

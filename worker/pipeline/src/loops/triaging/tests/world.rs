@@ -1,4 +1,4 @@
-//! A store with at most one case, models that come back, and a worker between them.
+//! A store with at most one case, models that come back, and a worker.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ use crate::{
     Triage, Waited, Wake, unreadable_alert,
 };
 
-/// As often as a store's bell ends a wait by itself.
+/// Time after which a store's wait for a notification ends by itself.
 const LOOK: Duration = Duration::from_secs(2);
 
 pub(super) struct World {
@@ -30,38 +30,38 @@ pub(super) struct World {
     are_down: AtomicBool,
     /// The case that has waited long enough.
     overdue: Mutex<Option<Claimed>>,
-    /// What the store says when it is asked for cases that want models; then none.
+    /// Results of the next queries for cases that want models; afterwards none.
     wanting: Mutex<VecDeque<u64>>,
     asked: watch::Sender<Vec<Instant>>,
-    /// Cases that wait for a slot, and those that have one: they keep it.
+    /// Cases that wait for a slot. Cases with a slot keep it.
     pub(super) queued: Mutex<VecDeque<Claimed>>,
     pub(super) running: Mutex<Vec<Severity>>,
-    /// What the store says to whatever is written; none: that the lease is lost, at last.
+    /// Error of each write; `None` means that the lease is eventually lost.
     says: Option<fn() -> StoreError>,
     pub(super) released: AtomicU64,
-    /// A store that takes what is written, of one case; none: it does not.
+    /// Store of the writes of one case; `None` if writes are refused.
     kept: Option<Mutex<Kept>>,
-    /// Models are up, and have no turn for its case.
+    /// Whether the models are up but have no turn for the case.
     gives_no_turn: bool,
-    /// Journals are written, and whoever is asked does not answer: how many questions run.
+    /// Whether journals are written but questions are never answered. The number counts running questions.
     answers_never: bool,
     pub(super) asking: Arc<AtomicU64>,
-    /// Somebody called all cases off.
+    /// Whether all cases were cancelled.
     pub(super) called_off: AtomicBool,
-    /// Somebody had all cases removed.
+    /// Whether all cases were removed.
     pub(super) removed: AtomicBool,
-    /// Leases that were told as lost.
+    /// Number of leases reported as lost.
     pub(super) lost: AtomicU64,
 }
 
 /// The only case of a store.
 #[derive(Default)]
 struct Kept {
-    /// Of the revision that runs or waits.
+    /// Events of the running or waiting revision.
     events: Vec<Event>,
-    /// How each triage ended.
+    /// Results of the triages.
     closed: Vec<Closing>,
-    /// Whether it is triaged again.
+    /// Whether the case is triaged again.
     wants_model: bool,
 }
 
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// One case waits, whose plan nobody ever tells.
+    /// Creates a world with one waiting case whose plan is never answered.
     pub(super) fn that_answers_never() -> Self {
         Self {
             answers_never: true,
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// One case waits that models, which are up, never answer.
+    /// Creates a world with one waiting case that models, although up, never answer.
     pub(super) fn with_a_case_that_models_fail_on() -> Self {
         Self {
             queued: Mutex::new([case("a", Severity::Critical)].into()),
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// One case waits that stands in line for its models, which answer others.
+    /// Creates a world with one waiting case that queues for busy models.
     pub(super) fn with_a_case_in_line() -> Self {
         Self {
             gives_no_turn: true,
@@ -128,13 +128,13 @@ impl World {
         }
     }
 
-    /// How its triages ended.
+    /// Returns the results of the triages.
     pub(super) fn closed(&self) -> Vec<Closing> {
         let kept = self.kept.as_ref().unwrap().lock().unwrap();
         kept.closed.clone()
     }
 
-    /// The case waits, as it was written.
+    /// Queues the case again as it was written.
     fn waits(&self, kept: &Kept) {
         let ended = kept.closed.len();
         let mut one = case("a", Severity::Critical);
@@ -155,7 +155,7 @@ impl World {
         self.queued.lock().unwrap().push_back(one);
     }
 
-    /// One case waits, of which nothing can be written.
+    /// Creates a world with one waiting case whose writes all fail.
     pub(super) fn that_says(says: fn() -> StoreError) -> Self {
         Self {
             says: Some(says),
@@ -163,7 +163,7 @@ impl World {
         }
     }
 
-    /// So many cases of low severity wait.
+    /// Creates a world with this many waiting cases of low severity.
     pub(super) fn crowded(lows: usize) -> Self {
         let queued = (0..lows).map(|n| case(&format!("low-{n}"), Severity::Low));
         Self {
@@ -172,7 +172,7 @@ impl World {
         }
     }
 
-    /// One of this severity comes: before all others, if it is the most severe one.
+    /// Adds a case of this severity, in front of less severe ones.
     pub(super) fn comes(&self, severity: Severity) {
         let came = case(severity.as_str(), severity);
         self.queued.lock().unwrap().push_front(came);
@@ -254,7 +254,7 @@ impl World {
     }
 }
 
-/// One whose analysts are nobody; the lesser one plans.
+/// Returns a profile whose analysts do nothing, except that the fallback plans.
 fn profile() -> Profile {
     Profile {
         name: "default".to_owned(),
@@ -358,8 +358,8 @@ impl Cases for World {
         Ok(())
     }
 
-    /// The models come back while the case runs, and it ends, however it does, after the store was asked. Where no model is
-    /// asked it does not end.
+    /// Brings the models back while the case runs, and ends the case after the store was queried. Without models the
+    /// case does not end.
     async fn append(&self, _: &Lease, events: &[Event], _: Charge) -> Result<(), StoreError> {
         if let Some(kept) = &self.kept {
             kept.lock().unwrap().events.extend_from_slice(events);

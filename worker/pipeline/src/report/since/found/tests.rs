@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::Language;
 
-/// A moment of the night of the alert, whose last event is at 02:51.
+/// Returns a time in the night of the alert, whose last event is at 02:51.
 fn at(clock: &str) -> DateTime<Utc> {
     let text = format!("2026-03-02T{clock}:00Z");
     text.parse().unwrap()
 }
 
-/// An alert whose last event is at 02:51, and in which these keys and this address acted.
+/// Returns an alert whose last event is at 02:51, with these keys and this address as actors.
 fn alert() -> Alert {
     let bytes = include_bytes!("../../../../../../tests/fixtures/alerts/guardduty-finding.json");
     let batch = nightshift_alert::read(bytes, &nightshift_alert::ReadOptions::default());
@@ -32,7 +32,7 @@ fn alert() -> Alert {
 /// An address that the alert names and that takes no part.
 const BYSTANDER: &str = "203.0.113.200";
 
-/// The answer of a search for a key, of a log that goes on until then, with a row at each of these.
+/// Returns the answer of a search for a key in a log that ends at this time, with rows at these times.
 fn answer(id: u32, log_ends: &str, rows: &[&str]) -> Evidence {
     let row = |clock: &&str| json!({ "at": at(clock), "action": "ListBuckets" });
     let body = json!({
@@ -58,7 +58,7 @@ fn answer(id: u32, log_ends: &str, rows: &[&str]) -> Evidence {
     }
 }
 
-/// The same with something in its answer written otherwise.
+/// Returns the evidence with one value of its answer replaced.
 fn with(mut evidence: Evidence, pointer: &str, value: Value) -> Evidence {
     let mut body = evidence.body.value();
     *body.pointer_mut(pointer).unwrap() = value;
@@ -81,7 +81,7 @@ fn unread(id: u32, error: ToolError) -> Evidence {
     }
 }
 
-/// What is said of these, as a report says it, also after it was stored.
+/// Returns the statement of a report about this evidence, including after storage.
 fn said(evidence: &[Evidence]) -> String {
     let since = after(&alert(), evidence.iter());
     let kept = serde_json::to_string(&since).unwrap();
@@ -110,7 +110,7 @@ fn all_rows_of_all_answers_count() {
         said(std::slice::from_ref(&one)),
         "the logs show 46 events since, the last at 03:55 [E13]"
     );
-    // Two searches that find the same rows, and two rows of one answer that look the same.
+    // Two searches find the same rows, and two rows of one answer are equal.
     let again = Evidence {
         id: EvidenceId(14),
         ..one.clone()
@@ -177,7 +177,7 @@ fn nothing_since_is_said_only_where_whole_logs_go_on() {
             format!("since then: not known, for {why}")
         );
     }
-    // Of several that end before, the one that ends first.
+    // Of several logs that end early, the one that ends first is reported.
     assert_eq!(
         said(&[cut(quiet), answer(6, "02:35", &[]), answer(7, "02:24", &[])]),
         "since then: not known, for a log ends at 02:24 [E7]"
