@@ -1,8 +1,9 @@
-//! The columns that all registers share: what a row is about, where and when it holds, who approved it, what it covers.
+//! The columns that all registers share: what a row is about, where and when it holds, who approved it, what it
+//! covers.
 //!
-//! A row clears its subject only where somebody approved it, it names finding types, it ends, it is in force, and its kind
-//! fits that of the value. It then makes an exoneration, which says what the row says: whether that concerns the alert at
-//! hand (account, place, time, type, what else acted) is the policy's to decide, not ours.
+//! A row clears its subject only if somebody approved it, it names finding types, it has an end, it is in force, and
+//! its kind fits that of the value. Such a row makes an exoneration. The engine's policy, not this module, decides
+//! whether the exoneration applies to the alert (account, place, time, type, what else acted).
 
 mod doubts;
 mod extent;
@@ -25,7 +26,7 @@ use crate::register::Fields;
 use crate::row_kind::{RowKind, is_plain};
 use crate::status::{Of, Status};
 
-/// The columns, as all registers may call them.
+/// The shared columns.
 pub(crate) const COLUMNS: &[&str] = &[
     "kind",
     "subject",
@@ -52,15 +53,15 @@ pub(crate) const COLUMNS: &[&str] = &[
 /// How the rows of one register are read.
 #[derive(Debug)]
 pub(crate) struct Form {
-    /// The kind of exoneration that they make.
+    /// The kind of exoneration that the rows make.
     pub(crate) exoneration: &'static str,
-    /// What a bare name means where the row has no kind.
+    /// Kinds that a bare name stands for when the row has no kind.
     pub(crate) bare: &'static [IndicatorKind],
-    /// The same of a name that could be a domain.
+    /// Kinds that a name with a dot, which could be a domain, stands for.
     pub(crate) dotted: &'static [IndicatorKind],
-    /// What the register is asked for.
+    /// Kinds of values that can be looked up in the register.
     pub(crate) asked: &'static [IndicatorKind],
-    /// What this register calls shared columns in its answers.
+    /// Names that the register uses for shared columns in its answers.
     pub(crate) names: &'static [(&'static str, &'static str)],
     pub(crate) status: Of,
 }
@@ -69,9 +70,9 @@ pub(crate) struct Form {
 #[derive(Debug)]
 pub(crate) struct Approval {
     form: &'static Form,
-    /// What it is about, as it was written.
+    /// The subjects as written in the register.
     pub(crate) subjects: Vec<String>,
-    /// That, and its other names.
+    /// The subjects and their other names.
     pub(crate) entries: Vec<Pattern>,
     pub(crate) kind: Option<String>,
     row_kind: RowKind,
@@ -79,7 +80,7 @@ pub(crate) struct Approval {
     place: Scope,
     pub(crate) status: Option<String>,
     pub(crate) state: Status,
-    /// Globs over finding types.
+    /// Globs for finding types.
     pub(crate) expected_findings: Vec<String>,
     pub(crate) approved_by: Option<String>,
     pub(crate) valid_from: Option<DateTime<Utc>>,
@@ -91,19 +92,19 @@ pub(crate) struct Approval {
     pub(crate) addresses: Vec<IpNet>,
 }
 
-/// What an exoneration says beside the shared columns.
+/// Parts of an exoneration that do not come from the shared columns.
 pub(crate) struct Record<'a> {
     pub(crate) reference: &'a str,
     pub(crate) statement: String,
     pub(crate) detection_wrong: bool,
 }
 
-/// How a row stands for a value that bears its name.
+/// How well a row matches a value of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fit {
-    /// It has the name, and its kind is not known: the row is shown and clears nothing.
+    /// The name matches, but the kind is unknown: the row is shown and clears nothing.
     Name,
-    /// It is what the row is about.
+    /// The row is about exactly this value.
     Whole,
 }
 
@@ -112,7 +113,7 @@ impl Approval {
     ///
     /// # Errors
     ///
-    /// What is wrong with one of them.
+    /// Says what is wrong with a column. The row is then left out.
     pub(crate) fn read(fields: &Fields<'_>, form: &'static Form) -> Result<Self, String> {
         for column in COLUMNS {
             fields.one_name_of(column)?;
@@ -169,12 +170,12 @@ impl Approval {
         Ok(approval)
     }
 
-    /// What it is about, as text.
+    /// Returns the subjects as text.
     pub(crate) fn subject(&self) -> String {
         self.subjects.join("; ")
     }
 
-    /// The entries that name the value, where the row's kind does not speak against it.
+    /// Returns the entries that name the value, unless the kind of the row contradicts.
     pub(crate) fn find(&self, subject: &Subject) -> Option<(Vec<&Pattern>, Fit)> {
         let mut found: Vec<(&Pattern, Fit)> = self
             .entries
@@ -187,7 +188,7 @@ impl Approval {
         Some((found.into_iter().map(|(entry, _)| entry).collect(), best))
     }
 
-    /// Whether a value that tells its account may be of one of the row's.
+    /// Returns whether a value with an account can belong to an account of the row.
     fn may_be_of_account(&self, entry: &Pattern, subject: &Subject) -> bool {
         let own = entry.named().and_then(|named| named.account.as_ref());
         let Some(told) = subject.named.account.as_deref().filter(|_| own.is_none()) else {
@@ -203,7 +204,7 @@ impl Approval {
         let is_one_of = |kinds: &[IndicatorKind]| kinds.contains(&thing);
         let is_whole_name = entry.named().is_some_and(|named| named.is_whole);
         let of_form = match entry.kind() {
-            // An address of mail names a principal, too.
+            // An email address can name a principal, too.
             Some(Email | Principal) => Some(is_one_of(&[Email, Principal])),
             Some(Domain) => Some(is_one_of(self.form.dotted) || thing == Domain),
             Some(kind) => Some(thing == kind),
@@ -225,7 +226,7 @@ impl Approval {
         match (fits && told, self.row_kind) {
             (true, RowKind::Unknown) => Some(Fit::Name),
             (true, _) => Some(Fit::Whole),
-            // Whose names anybody may choose are shown with what is called so.
+            // Anybody can choose such a name, so the row is only shown.
             (false, RowKind::Empty)
                 if of_form.is_none() && is_one_of(&[Container, Function, Image]) =>
             {
@@ -235,12 +236,12 @@ impl Approval {
         }
     }
 
-    /// Whether it clears anything at all.
+    /// Returns whether the row can clear anything.
     pub(crate) fn clears(&self) -> bool {
         self.why_not().is_none()
     }
 
-    /// Why it clears nothing, where it does not.
+    /// Returns why the row clears nothing, or `None` when it can clear something.
     pub(crate) fn why_not(&self) -> Option<&'static str> {
         let approver = self.approved_by.as_deref();
         Some(match self.state {
@@ -254,7 +255,7 @@ impl Approval {
         })
     }
 
-    /// Whether it is about something that is no more, in an account of this other row.
+    /// Returns whether this row says that its subject no longer exists, in an account that `other` covers.
     pub(crate) fn ends(&self, other: &Self) -> bool {
         let (own, others) = (self.all_accounts(), other.all_accounts());
         let is_open = |accounts: &[&str]| accounts.is_empty() || accounts.contains(&"*");
@@ -263,7 +264,7 @@ impl Approval {
         self.state == Status::Ended && of_one_account
     }
 
-    /// The accounts that its column and its whole names tell.
+    /// Returns the accounts of the account column and of qualified names.
     fn all_accounts(&self) -> Vec<&str> {
         let named = self.entries.iter().filter_map(Pattern::named);
         let own = named.filter_map(|named| named.account.as_deref());
@@ -271,7 +272,7 @@ impl Approval {
         column.chain(own).collect()
     }
 
-    /// Whether it holds over the whole window.
+    /// Returns whether the row is valid over the whole window.
     pub(crate) fn holds(&self, window: Option<(DateTime<Utc>, DateTime<Utc>)>) -> bool {
         window.is_some_and(|(first, last)| {
             self.valid_from.is_none_or(|from| from <= first)
@@ -279,7 +280,7 @@ impl Approval {
         })
     }
 
-    /// The exonerations that the row makes for a value that these entries name, one for each of its accounts.
+    /// Returns the exonerations for a value that these entries name, one for each account of the row.
     pub(crate) fn exonerations(
         &self,
         subject: &Subject,
@@ -310,8 +311,9 @@ impl Approval {
             .collect()
     }
 
-    /// Where the row holds. A whole name tells its own account and place, which are the narrower ones; a service account
-    /// may act in other projects than its own. Where its region or zone is not that of the row, it holds nowhere.
+    /// Returns the scopes in which the row holds. The account and place within a qualified name are narrower than
+    /// those of the columns. A service account may also act in other projects than its own. If region or zone
+    /// contradict the columns, there is no scope.
     fn scopes(&self, entries: &[&Pattern]) -> Vec<Scope> {
         let mut scopes: Vec<Scope> = Vec::new();
         for named in entries.iter().map(|entry| entry.named()) {
@@ -350,7 +352,7 @@ impl Approval {
         distinct
     }
 
-    /// Whether a place that a whole name tells is not the one that the row's columns tell.
+    /// Returns whether the place in a qualified name contradicts the place in the columns.
     fn is_elsewhere(&self, region: Option<&str>, zone: Option<&str>) -> bool {
         let differ = |own: Option<&str>, column: &Option<String>| {
             let told = own.zip(column.as_deref());
@@ -359,7 +361,7 @@ impl Approval {
         differ(region, &self.place.region) || differ(zone, &self.place.zone)
     }
 
-    /// The columns as an answer shows them, under the names of the register.
+    /// Returns the columns for an answer, under the names that the register uses.
     pub(crate) fn row(&self) -> Map<String, Value> {
         let mut row = Map::new();
         let mut put = |column: &'static str, value: Value, is_always: bool| {
@@ -426,8 +428,8 @@ impl Approval {
     }
 }
 
-/// Whether what the alert tells of a principal is what an entry means, in a row about such principals. A user, a role and
-/// somebody of a cluster may have one name.
+/// Returns whether the principal kind in the alert fits the entry and the kind of the row. A user, a role and a
+/// cluster user can have the same name.
 pub(crate) fn fits_principal(
     of_row: Option<PrincipalKind>,
     entry: &Pattern,
@@ -447,7 +449,7 @@ fn shown_status(text: &str) -> String {
     text.to_ascii_lowercase().replace([' ', '-'], "_")
 }
 
-/// What a cell names.
+/// Parses the entries of a cell.
 pub(crate) fn entries(texts: &[String], column: &str) -> Result<Vec<Pattern>, String> {
     texts
         .iter()
@@ -455,7 +457,7 @@ pub(crate) fn entries(texts: &[String], column: &str) -> Result<Vec<Pattern>, St
         .collect()
 }
 
-/// Globs over finding types, which some part by commas. A comma within braces is part of a glob.
+/// Returns globs for finding types, which may be separated by commas. A comma within braces is part of a glob.
 fn finding_types(cells: &[String]) -> Vec<String> {
     let mut types = Vec::new();
     for cell in cells {

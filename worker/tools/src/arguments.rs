@@ -1,7 +1,7 @@
-//! Reading the arguments of a call.
+//! Parsing of the arguments of a call.
 //!
-//! The engine has checked them against the spec before; here a value is given its type. An indicator of the alert has
-//! the type that its parser gave it; one that came from a result is recognised by its shape.
+//! The engine has already checked the arguments against the spec. This module gives each value a type. An indicator
+//! of the alert keeps the type from its parser. An indicator from a result is recognised by its shape.
 
 use std::net::IpAddr;
 
@@ -20,16 +20,16 @@ pub(crate) struct Arguments<'a> {
     pub(crate) alert: &'a Alert,
 }
 
-/// A value to look up, with its type. As what rows are compared with it is read once, not for each row.
+/// A typed value to look up. The forms that rows are compared with are parsed once, not for each row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) kind: IndicatorKind,
     pub(crate) value: String,
-    /// The address, where it is one.
+    /// The address, if the value is one.
     pub(crate) ip: Option<IpAddr>,
-    /// What it names, as rows are compared with it.
+    /// The canonical name.
     pub(crate) named: Named,
-    /// What kinds of principal the alert says that it is.
+    /// The principal kinds that the alert reports for this value.
     pub(crate) principals: Vec<PrincipalKind>,
 }
 
@@ -49,7 +49,7 @@ impl Subject {
         }
     }
 
-    /// A value of this alert, with what the feed told of it.
+    /// Creates a subject from a value of the alert, with what the feed reports about this value.
     pub(crate) fn of_alert(kind: IndicatorKind, value: &str, alert: &Alert) -> Self {
         let mut subject = Self::new(kind, value);
         let told = alert
@@ -67,7 +67,7 @@ impl Subject {
         subject
     }
 
-    /// What it is, by its form where it is a whole name.
+    /// Returns the kind, by the form of the value where that is a qualified name.
     pub(crate) fn thing(&self) -> IndicatorKind {
         match self.kind {
             IndicatorKind::Arn => self.named.kind.unwrap_or(self.kind),
@@ -92,7 +92,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// The indicator `name`, as one of `types`.
+    /// Returns the required indicator `name`, as one of `types`.
     pub(crate) fn indicator(
         &self,
         name: &str,
@@ -102,7 +102,7 @@ impl Arguments<'_> {
             .ok_or_else(|| Self::refused(name, "is missing"))
     }
 
-    /// The indicator `name`, where it is given.
+    /// Returns the indicator `name`, if given.
     pub(crate) fn indicator_if_any(
         &self,
         name: &str,
@@ -116,13 +116,13 @@ impl Arguments<'_> {
             .indicators
             .iter()
             .filter(|indicator| types.contains(&indicator.kind) && indicator.value == text)
-            // Who acts may also stand there as a mere address of mail.
+            // An actor may also appear there as a plain email address.
             .min_by_key(|indicator| indicator.role);
         if let Some(indicator) = known {
             let (kind, value) = (indicator.kind, indicator.value.as_str());
             return Ok(Some(Subject::of_alert(kind, value, self.alert)));
         }
-        // A value that the alert types otherwise is not retyped by a guess: `maria.lopez` is no domain.
+        // A value with another type in the alert is not retyped by a guess: `maria.lopez` is no domain.
         let typed = self
             .alert
             .indicators
@@ -139,7 +139,7 @@ impl Arguments<'_> {
             .ok_or_else(|| Self::refused(name, format!("{text:?} is no {}", words(types))))
     }
 
-    /// The moment `name`, where it is given.
+    /// Returns the timestamp `name`, if given.
     fn time(&self, name: &str, edge: Edge) -> Result<Option<DateTime<Utc>>, ToolError> {
         let Some(text) = self.string(name)? else {
             return Ok(None);
@@ -152,7 +152,8 @@ impl Arguments<'_> {
         })
     }
 
-    /// The range of `since` and `until`, clamped; around the alert's events where they are left out.
+    /// Returns the range from `since` to `until`, clamped. A missing range defaults to the time around the alert's
+    /// events.
     pub(crate) fn range(&self, now: DateTime<Utc>) -> Result<Range, ToolError> {
         let since = self.time("since", Edge::Start)?;
         let until = self.time("until", Edge::End)?;
@@ -164,12 +165,12 @@ impl Arguments<'_> {
         })
     }
 
-    /// The text `name`, where it is given.
+    /// Returns the text `name`, if given.
     pub(crate) fn text(&self, name: &str) -> Result<Option<String>, ToolError> {
         Ok(self.string(name)?.map(str::to_owned))
     }
 
-    /// The number `name`, held between `min` and `max`.
+    /// Returns the number `name`, clamped to `min` and `max`.
     pub(crate) fn number(
         &self,
         name: &str,
@@ -187,7 +188,7 @@ impl Arguments<'_> {
     }
 }
 
-/// Whether values of this kind are known by their form alone.
+/// Returns whether values of this kind are recognised by their form alone.
 const fn has_shape(kind: IndicatorKind) -> bool {
     matches!(
         kind,
@@ -210,7 +211,7 @@ fn words(types: &[IndicatorKind]) -> String {
         .join(", ")
 }
 
-/// A required indicator argument.
+/// Creates a required indicator argument.
 pub(crate) fn indicator(name: &str, description: &str, types: &[IndicatorKind]) -> Argument {
     Argument {
         name: name.to_owned(),
@@ -222,7 +223,7 @@ pub(crate) fn indicator(name: &str, description: &str, types: &[IndicatorKind]) 
     }
 }
 
-/// An optional moment.
+/// Creates an optional timestamp argument.
 pub(crate) fn time(name: &str, description: &str) -> Argument {
     Argument {
         name: name.to_owned(),

@@ -1,7 +1,8 @@
-//! The organisation's assets: machines, buckets, clusters, functions, databases and addresses, from a register.
+//! The tool `asset_lookup`: machines, buckets, clusters, functions, databases and addresses of the organisation's
+//! register.
 //!
-//! An asset that is known to set off a detection (`expected_findings`, approved, with an end) clears it. Only an id or an
-//! address does: names are not unique, so a row found by its name is shown and clears nothing.
+//! An approved row with an end clears an asset for the detections in `expected_findings`. Only an id or an address
+//! can be cleared. Names are not unique, so a row found by name is shown and clears nothing.
 
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ pub(crate) struct Asset {
     approval: Approval,
 }
 
-/// By what a row was found.
+/// The kind of value by which a row was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum MatchedBy {
@@ -92,7 +93,7 @@ enum MatchedBy {
 struct Found<'a> {
     asset: &'a Asset,
     by: MatchedBy,
-    /// The entries that name the value; none where the row may not clear it.
+    /// The entries that name the value; empty when the row must not clear it.
     entries: Vec<&'a Pattern>,
 }
 
@@ -209,7 +210,6 @@ impl Asset {
     }
 }
 
-/// The tool.
 pub(crate) struct AssetLookup {
     spec: ToolSpec,
     register: Arc<Register<Asset>>,
@@ -280,7 +280,7 @@ fn search(
         .collect();
     let elsewhere = others.iter().flat_map(|table| &table.records);
     let elsewhere: Vec<Found<'_>> = elsewhere.filter_map(|row| row.find(subject)).collect();
-    // An address may pass from a machine that is no more to another; an id does not.
+    // An address can pass from a removed machine to another one; an id cannot.
     let is_no_more = |asset: &Asset| {
         let all = rows.iter().chain(&elsewhere);
         let mut by_id = all.filter(|row| row.by == MatchedBy::Id);

@@ -1,4 +1,4 @@
-//! Who may scan: penetration testers, vulnerability scanners, uptime checks, from a register.
+//! The tool `authorised_scanners`: penetration testers, vulnerability scanners and uptime checks that may scan.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::register::{Columns, Fields, Record, Register, RegisterReport, Table};
 use crate::status::Of;
 use crate::tool::{Tool, spec};
 
-/// What can scan; strict kinds first.
+/// Kinds that can be looked up, the strictest first.
 const TYPES: [IndicatorKind; 6] = [
     IndicatorKind::Ip,
     IndicatorKind::AccessKey,
@@ -38,7 +38,7 @@ pub struct Config {
     pub name: String,
     /// The register, as CSV or JSON.
     pub path: Content,
-    /// By how many minutes an event may lie outside the window of a row: 15 at most.
+    /// Minutes by which an event may lie outside the window of a row, at most 15.
     #[serde(default)]
     pub slack_mins: SlackMins,
 }
@@ -114,7 +114,6 @@ impl Scanner {
     }
 }
 
-/// The tool.
 pub(crate) struct AuthorisedScanners {
     spec: ToolSpec,
     register: Arc<Register<Scanner>>,

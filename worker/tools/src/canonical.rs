@@ -1,33 +1,33 @@
-//! The one form in which a value of an alert and an entry of a register are compared.
+//! The canonical form in which a value of an alert and an entry of a register are compared.
 //!
-//! Clouds name one thing in several ways: a role by its bare name, its ARN with a path, or the ARN of one of its sessions;
-//! a service account by its address or a full resource name. [`Named`] takes such a name apart. What a form does not tell
-//! is left open and agrees with anything.
+//! Clouds name one resource in several ways: a role by its bare name, its ARN with a path, or the ARN of a session; a
+//! service account by its address or a full resource name. [`Named`] splits such a name into parts. A part that the
+//! form does not contain is `None` and matches anything.
 
 use nightshift_alert::{Indicator, IndicatorKind, PrincipalKind, Role};
 
-/// A name, taken apart.
+/// A name, split into its parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Named {
-    /// What the form says that it is; none where it is a bare name.
+    /// The kind, by the form of the name; `None` for a bare name.
     pub(crate) kind: Option<IndicatorKind>,
-    /// What kind of principal the form says that it is.
+    /// The kind of principal, by the form of the name.
     pub(crate) principal: Option<PrincipalKind>,
     /// Account or project.
     pub(crate) account: Option<String>,
     pub(crate) region: Option<String>,
     pub(crate) zone: Option<String>,
-    /// The bare name, or the whole text where no form is known, in small letters of ASCII: other letters that are folded
-    /// make two names one.
+    /// The bare name, or the whole text when no form is recognised, in ASCII lower case. Folding other letters could
+    /// make two names equal.
     pub(crate) text: String,
-    /// The session of a role.
+    /// The session name of an assumed role.
     pub(crate) session: Option<String>,
-    /// Whether the form tells for certain what it is, as that of an ARN does.
+    /// Whether the form identifies the kind for certain, as an ARN does.
     pub(crate) is_whole: bool,
 }
 
 impl Named {
-    /// Reads an entry of a register, which says nothing of its kind but by its form.
+    /// Parses an entry of a register, whose kind is known only by its form.
     pub(crate) fn from_entry(text: &str) -> Self {
         let text = without_prefix(text.trim());
         let mut named = Self::parse(text);
@@ -55,7 +55,7 @@ impl Named {
         named
     }
 
-    /// Reads a value of this kind. Only those of principals and of whole names are taken apart.
+    /// Parses a value of this kind. Only principals and qualified names are split.
     pub(crate) fn from_value(kind: IndicatorKind, value: &str) -> Self {
         let mut named = match kind {
             IndicatorKind::Arn | IndicatorKind::Principal => Self::parse(without_prefix(value)),
@@ -66,7 +66,7 @@ impl Named {
         named
     }
 
-    /// Whether it is the address of a service account, which is unique whatever the account.
+    /// Returns whether this is the address of a service account, which is unique across accounts.
     pub(crate) fn is_address(&self) -> bool {
         self.kind == Some(IndicatorKind::Principal) && self.text.contains('@')
     }
@@ -96,7 +96,7 @@ impl Named {
     }
 }
 
-/// The text without the word that Google Cloud puts before a member of a policy.
+/// Removes the prefix that Google Cloud puts before a member of a policy.
 fn without_prefix(text: &str) -> &str {
     let member = ["serviceAccount:", "user:"]
         .iter()
@@ -104,9 +104,9 @@ fn without_prefix(text: &str) -> &str {
     member.filter(|rest| rest.contains('@')).unwrap_or(text)
 }
 
-/// An ARN, <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html>. Names of users and roles are unique in
-/// their account whatever their path. Who takes on a role names the session, and who writes an object its key: what ends
-/// in a name that anybody may choose is only itself.
+/// Parses an ARN, <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html>. Names of users and roles
+/// are unique in their account whatever their path. The caller chooses a session name, and the writer of an object
+/// chooses its key. A name that anybody can choose therefore matches only itself.
 fn from_arn(arn: &str) -> Option<Named> {
     use IndicatorKind::{Arn, Bucket, Cluster, Container, Database, Function, Image, Instance};
     let mut parts = arn.splitn(6, ':').skip(2);
@@ -135,7 +135,7 @@ fn from_arn(arn: &str) -> Option<Named> {
         ("ecs", Some(_)) => (Container, arn),
         _ => (Arn, arn),
     };
-    // `function:name:version` and `table/name/index` are parts of what they name.
+    // `function:name:version` and `table/name/index` name parts of a resource.
     let is_whole = name.contains(['/', ':']) && kind != Image;
     Some(Named {
         kind: Some(if is_whole && kind != Container {
@@ -151,7 +151,7 @@ fn from_arn(arn: &str) -> Option<Named> {
 
 type PrincipalParts<'a> = (PrincipalKind, Option<&'a str>, Option<String>);
 
-/// The principal that an ARN of IAM or STS names: its kind, its name where it has one, its session.
+/// Returns the principal in an ARN of IAM or STS: the kind, the name if there is one, and the session.
 fn principal<'a>(resource: &'a str, split: Option<(&str, &'a str)>) -> Option<PrincipalParts<'a>> {
     let last = |path: &'a str| path.rsplit('/').next();
     Some(match split {
@@ -171,7 +171,7 @@ fn principal<'a>(resource: &'a str, split: Option<(&str, &'a str)>) -> Option<Pr
     })
 }
 
-/// A full resource name of Google Cloud, <https://cloud.google.com/asset-inventory/docs/resource-name-format>.
+/// Parses a full resource name of Google Cloud, <https://cloud.google.com/asset-inventory/docs/resource-name-format>.
 fn from_full_name(name: &str) -> Option<Named> {
     use IndicatorKind::{Arn, Bucket, Cluster, Database, Function, Instance};
     let (service, path) = name.strip_prefix("//")?.split_once('/')?;
@@ -185,7 +185,7 @@ fn from_full_name(name: &str) -> Option<Named> {
                 ..Named::bare(address)
             });
         }
-        // Buckets are of the project `_`, which is none.
+        // Buckets belong to the placeholder project `_`.
         ("storage", [bucket] | ["projects", "_", "buckets", bucket]) => ("", Bucket, *bucket),
         ("storage", _) => ("", Arn, name),
         ("compute", [_, _, "zones", zone, "instances", id]) => (*zone, Instance, *id),
@@ -213,7 +213,7 @@ fn from_full_name(name: &str) -> Option<Named> {
     })
 }
 
-/// The address of a service account, which tells its project.
+/// Parses the address of a service account, which contains the project.
 fn from_address(text: &str) -> Option<Named> {
     let (_, host) = text.split_once('@')?;
     let project = host.strip_suffix(".iam.gserviceaccount.com")?;
@@ -224,7 +224,7 @@ fn from_address(text: &str) -> Option<Named> {
     })
 }
 
-/// Somebody of another account who has no ARN, as AWS writes federated users: `111122223333:name`.
+/// Parses a federated user of another account, who has no ARN: `111122223333:name`.
 fn from_account_and_name(text: &str) -> Option<Named> {
     let (account, name) = text.split_once(':')?;
     (account.len() == 12 && is_number(account)).then(|| Named {
@@ -235,12 +235,12 @@ fn from_account_and_name(text: &str) -> Option<Named> {
     })
 }
 
-/// Whether two accounts may be one: the number and the id of a project are not told apart here.
+/// Returns whether two accounts can be the same. The number and the id of a project cannot be compared here.
 pub(crate) fn may_be_one_account(left: &str, right: &str) -> bool {
     left == right || is_number(left) != is_number(right)
 }
 
-/// An account as it is compared: spreadsheets drop the zeros that an account of AWS begins with.
+/// Normalises an account for comparison: spreadsheets drop the leading zeros of an AWS account.
 pub(crate) fn account(text: &str, is_google: bool) -> String {
     let is_short = is_number(text) && (9..12).contains(&text.len()) && !is_google;
     match is_short {
@@ -253,14 +253,15 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether it looks like the id of a machine of EC2: `i-0a1b2c3d4e5f60718`.
+/// Returns whether the text looks like an EC2 instance id: `i-0a1b2c3d4e5f60718`.
 fn is_instance(text: &str) -> bool {
     text.strip_prefix("i-").is_some_and(|id| {
         matches!(id.len(), 8 | 17) && id.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
 }
 
-/// Whether it is a host name with an ending of the Public Suffix List. `maria.lopez` is none, nor `*.example.com`.
+/// Returns whether the text is a host name with a suffix of the Public Suffix List. `maria.lopez` and `*.example.com`
+/// are not.
 fn is_domain(text: &str) -> bool {
     let Some(name) = Indicator::parse(IndicatorKind::Domain, text, Role::Related) else {
         return false;
@@ -272,7 +273,7 @@ fn is_domain(text: &str) -> bool {
             || reserved.iter().any(|end| name.value.ends_with(end)))
 }
 
-/// Whether it looks like the id of a key of AWS, and not like a name.
+/// Returns whether the text looks like an AWS access key id and not like a name.
 fn is_key(text: &str) -> bool {
     ["AKIA", "ASIA"].iter().any(|start| text.starts_with(start))
         && Indicator::parse(IndicatorKind::AccessKey, text, Role::Related).is_some()

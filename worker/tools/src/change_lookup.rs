@@ -1,7 +1,7 @@
-//! Planned and done changes, from a register: what was meant to happen to a thing, when, and by whom.
+//! The tool `change_lookup`: planned and finished changes of a register, with what changes, when, and by whom.
 //!
-//! A change is a record about its subject and, where it names one, about its actor, for what that does to the subject. Of
-//! what nobody or somebody else did, a change with an actor clears nothing.
+//! A change covers its subject and, if the row names an actor, what that actor does to the subject. A change with an
+//! actor clears nothing that somebody else did or whose actor is unknown.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::register::{Columns, Fields, Record, Register, RegisterReport, Table};
 use crate::status::Of;
 use crate::tool::{Tool, spec};
 
-/// Whatever can be changed or can change something; strict kinds first.
+/// Kinds that can be changed or can make changes, the strictest first.
 const TYPES: [IndicatorKind; 15] = [
     IndicatorKind::Ip,
     IndicatorKind::Arn,
@@ -40,7 +40,7 @@ const TYPES: [IndicatorKind; 15] = [
     IndicatorKind::Process,
 ];
 
-/// What names somebody who acts.
+/// Kinds that name an actor.
 const PRINCIPALS: [IndicatorKind; 2] = [IndicatorKind::Principal, IndicatorKind::Email];
 
 const KIND: &str = "change_lookup";
@@ -54,7 +54,7 @@ pub struct Config {
     pub name: String,
     /// The register, as CSV or JSON.
     pub path: Content,
-    /// By how many minutes an event may lie outside the window of a row: 15 at most.
+    /// Minutes by which an event may lie outside the window of a row, at most 15.
     #[serde(default)]
     pub slack_mins: SlackMins,
 }
@@ -126,7 +126,7 @@ impl Record for Change {
 /// A row that was found.
 struct Found<'a> {
     change: &'a Change,
-    /// The entries of its subject that name the value; none where it is its actor.
+    /// The subject entries that name the value; empty when the value is the actor.
     entries: Vec<&'a Pattern>,
     fit: Fit,
 }
@@ -143,7 +143,7 @@ impl Change {
         })
     }
 
-    /// The entry of its actors that names the value.
+    /// Returns the entry among the actors that names the value.
     fn actor(&self, subject: &Subject) -> Option<&Pattern> {
         self.actors.iter().find(|entry| {
             acts_as(entry).contains(&subject.kind)
@@ -158,7 +158,7 @@ impl Change {
             && approval.valid_until.is_none_or(|until| range.from <= until)
     }
 
-    /// The values that act in the alert and that its actor names, each with the entry that does.
+    /// Returns the actors of the alert that the change names, each with the entry that matches.
     fn acting(&self, alert: &Alert) -> Vec<(Subject, &Pattern)> {
         alert
             .with_role(Role::Actor)
@@ -206,8 +206,8 @@ impl Change {
         exonerations
     }
 
-    /// Whether the value is somebody who acts in the alert, and by this change somebody else does something to: what
-    /// they do themselves is no part of it.
+    /// Returns whether the value acts in the alert and is the subject of a change by somebody else. Such a change
+    /// does not cover what the subject does.
     fn is_done_to(&self, subject: &Subject, alert: &Alert) -> bool {
         let acts = |one: &Indicator| one.kind == subject.kind && one.value == subject.value;
         !self.actors.is_empty()
@@ -216,7 +216,7 @@ impl Change {
             && self.actor(subject).is_none()
     }
 
-    /// What its actor does it to: its subject and what `targets` lists.
+    /// Returns what the actor may change: the subjects of the row and its `targets`.
     fn targets(&self) -> Listed {
         let mut targets = self.approval.subjects.clone();
         match &self.approval.extent.targets {
@@ -240,7 +240,7 @@ impl Change {
     }
 }
 
-/// The kinds of values that an entry among the actors may name.
+/// Returns the kinds of values that an actor entry can name.
 fn acts_as(entry: &Pattern) -> &'static [IndicatorKind] {
     match entry.kind() {
         Some(IndicatorKind::AccessKey) => &[IndicatorKind::AccessKey],
@@ -253,7 +253,6 @@ fn acts_as(entry: &Pattern) -> &'static [IndicatorKind] {
     }
 }
 
-/// The tool.
 pub(crate) struct ChangeLookup {
     spec: ToolSpec,
     register: Arc<Register<Change>>,

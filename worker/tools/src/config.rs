@@ -1,7 +1,7 @@
 //! The `[[tool]]` tables of a configuration.
 //!
-//! `kind` picks the tool; its other keys stand in the tool's own file. Unknown keys and kinds are refused by name, for a
-//! misspelt key would switch off what it means to set.
+//! `kind` picks the tool; its other keys are defined in the tool's module. Unknown keys and kinds are refused by
+//! name, since a misspelt key would silently switch off a setting.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ToolConfig {
-    /// What can be said about an indicator without asking anybody.
+    /// Facts about an indicator that are computed locally.
     IndicatorFacts(indicator_facts::Config),
     /// Lists of known values.
     Watchlist(watchlist::Config),
@@ -28,7 +28,7 @@ pub enum ToolConfig {
     IdentityLookup(identity_lookup::Config),
     /// Planned and done changes.
     ChangeLookup(change_lookup::Config),
-    /// Who may scan.
+    /// Authorised scanners.
     AuthorisedScanners(authorised_scanners::Config),
     /// Log files.
     LogSearch(log_search::Config),
@@ -37,7 +37,7 @@ pub enum ToolConfig {
 }
 
 impl ToolConfig {
-    /// The tool's name, unique in a configuration.
+    /// Returns the tool's name, unique in a configuration.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -52,7 +52,7 @@ impl ToolConfig {
         }
     }
 
-    /// The same tool, its relative paths taken from `base` (the folder of the configuration file).
+    /// Returns the tool with relative paths resolved against `base`, the folder of the configuration file.
     #[must_use]
     pub fn resolved(mut self, base: &Path) -> Self {
         for content in self.contents() {
@@ -61,8 +61,8 @@ impl ToolConfig {
         self
     }
 
-    /// The files of the registers and lists that it reads, relative paths taken from `base`: what they hold decides which
-    /// alerts are cleared.
+    /// Returns the register and list files of the tool, resolved against `base`. Their contents decide which alerts
+    /// are cleared.
     #[must_use]
     pub fn register_files(&self, base: &Path) -> Vec<PathBuf> {
         if matches!(self, Self::IndicatorFacts(_) | Self::LogSearch(_)) {
@@ -93,29 +93,21 @@ impl ToolConfig {
     }
 }
 
-/// A toolbox that cannot be built. A register that cannot be read is no such error: it may come back.
+/// An error of a `[[tool]]` table. An unreadable register is no such error, since the file may come back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolConfigError {
     /// Two tools have one name.
     #[error("two [[tool]] tables are named {name:?}: give one of them another `name`")]
-    DoubleName {
-        /// The name.
-        name: String,
-    },
-    /// A name that cannot be called.
+    DoubleName { name: String },
+    /// A tool has a name that models cannot call.
     #[error("[[tool]] name {name:?}: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`")]
-    BadName {
-        /// The name.
-        name: String,
-    },
-    /// A value that does not fit its key.
+    BadName { name: String },
+    /// A value is not allowed for its key.
     #[error("[[tool]] {name:?}: `{key}`: {problem}")]
     BadValue {
-        /// The tool's name.
         name: String,
-        /// The key.
         key: &'static str,
-        /// What is wrong and what would fit.
+        /// What is wrong and what would be allowed.
         problem: String,
     },
 }

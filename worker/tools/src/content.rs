@@ -1,8 +1,8 @@
-//! Where a register, list or log comes from, and reading it again when it changes.
+//! The text of a register, list or log, from a file or embedded in the program.
 //!
-//! A configuration names files; the demo brings its text along. A file is read again when its modification time or its
-//! length differs, so that a register can be mended without a restart. To read or only to look blocks: callers do it off
-//! the runtime. What was looked at within the last second is at hand, for a case asks many times in a row.
+//! A file is read again when its modification time or length changes, so that a register can be corrected without a
+//! restart. Reading and checking a file block, so callers run them off the runtime. A check counts as fresh for one
+//! second, since a case asks many times in a row.
 
 use std::borrow::Cow;
 use std::fs;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize, Serializer};
 /// Largest register or list that is read, in bytes: 64 MiB.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How long a file is taken to be as it was when it was looked at.
+/// How long a file counts as unchanged after a check.
 const AT_HAND: Duration = Duration::from_secs(1);
 
 /// Where text comes from.
@@ -27,11 +27,10 @@ const AT_HAND: Duration = Duration::from_secs(1);
 pub enum Content {
     /// A file; for logs also a folder or a glob.
     Path(PathBuf),
-    /// Text that is there already.
+    /// Embedded text.
     Text {
-        /// What to call it in answers, e.g. `demo/assets.csv`; its ending tells its format.
+        /// Name in answers, e.g. `demo/assets.csv`; the extension selects the format.
         name: Cow<'static, str>,
-        /// The text.
         text: Cow<'static, str>,
     },
 }
@@ -43,14 +42,14 @@ impl From<PathBuf> for Content {
 }
 
 impl Serialize for Content {
-    /// As a path; text that came along is written as its name.
+    /// Serializes a path as such, and embedded text as its name.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.name())
     }
 }
 
 impl Content {
-    /// Text compiled into the program.
+    /// Creates content from text that is compiled into the program.
     #[must_use]
     pub const fn embedded(name: &'static str, text: &'static str) -> Self {
         Self::Text {
@@ -59,7 +58,7 @@ impl Content {
         }
     }
 
-    /// What to call it in answers and reports.
+    /// Returns the name in answers and reports.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -76,7 +75,7 @@ impl Content {
         }
     }
 
-    /// The ending of its name, in lower case.
+    /// Returns the file extension in lower case.
     pub(crate) fn ending(&self) -> String {
         Path::new(&self.name())
             .extension()
@@ -141,7 +140,7 @@ struct Stamp {
     bytes: u64,
 }
 
-/// What was made of a content, and made again when the content changes.
+/// A value parsed from content, and parsed again when the content changes.
 #[derive(Debug)]
 pub(crate) struct Cached<T> {
     content: Content,
@@ -152,7 +151,7 @@ pub(crate) struct Cached<T> {
 #[derive(Debug)]
 struct Made<T> {
     of: Stamp,
-    /// When the file was last seen to be still that.
+    /// When the file was last found unchanged.
     looked: Instant,
     value: Arc<T>,
 }
@@ -173,11 +172,11 @@ impl<T> Cached<T> {
         self.content.name()
     }
 
-    /// The content as it stands now. Blocks.
+    /// Returns the current value. Blocks.
     ///
     /// # Errors
     ///
-    /// Why it cannot be read, in words for a person.
+    /// Says why the content cannot be read.
     pub(crate) fn get(&self) -> Result<Arc<T>, String> {
         let stamp = self.content.stamp()?;
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -195,7 +194,8 @@ impl<T> Cached<T> {
         Ok(value)
     }
 
-    /// The content as it stood within the last second. Does not block: none where nobody looked, or somebody reads it now.
+    /// Returns the value if the file was checked within the last second. Does not block: returns `None` when there
+    /// was no check or another thread is reading.
     pub(crate) fn at_hand(&self) -> Option<Arc<T>> {
         let made = self.made.try_lock().ok()?;
         let made = made.as_ref()?;

@@ -1,7 +1,7 @@
-//! What every answer passes before anybody sees it: secrets and hidden characters out, and a bound on its size.
+//! The last step of every answer: secrets and hidden characters are removed, and the size is bounded.
 //!
-//! Rows go from the end until the answer fits, and the answer says so; nothing is cut in the middle of a row. The check
-//! stands behind every tool, so that no tool can forget it. What a tool reads is bounded where it reads.
+//! Rows are dropped from the end until the answer fits, and the answer says so; no row is cut in the middle. The step
+//! runs behind every tool, so no tool can omit it. Each tool bounds by itself what it reads.
 
 use std::cell::LazyCell;
 use std::collections::HashSet;
@@ -20,15 +20,16 @@ pub(crate) const MAX_ROWS: usize = 200;
 /// Most indicators taken from one answer.
 const MAX_INDICATORS: usize = 256;
 
-/// Longest string of an answer in bytes, and its depth and size: less than an alert's, for there are many answers.
+/// Longest string of an answer in bytes, with its depth and size. The bounds are below those of an alert, since a
+/// case has many answers.
 const BOUNDS: Bounds = Bounds {
     depth: 16,
     text_bytes: 4096,
     nodes: 20_000,
 };
 
-/// The answer to a call with these arguments, cleaned and bounded. Typed values stay even where they look random, as the
-/// domains and wallets of malware do: they are what the case is about.
+/// Cleans and bounds the answer to a call with these arguments. Typed values stay even when they look random, as
+/// domains and wallets of malware do: the case is about them.
 pub(crate) fn finish(
     mut output: ToolOutput,
     arguments: &Map<String, Value>,
@@ -37,7 +38,7 @@ pub(crate) fn finish(
     output.indicators.sort();
     output.indicators.dedup();
     output.indicators.truncate(MAX_INDICATORS);
-    // Hardly any answer has something in it that may have to go.
+    // Few answers contain anything to remove.
     let keep = LazyCell::new(|| {
         let typed = alert.indicators.iter().chain(&output.indicators);
         typed
@@ -46,7 +47,7 @@ pub(crate) fn finish(
             .flat_map(|value| std::iter::once(value).chain(value.split(['.', '/', ':', '=', '~'])))
             .collect::<HashSet<&str>>()
     });
-    // Cleaning costs by the byte: what is far too long goes before.
+    // Cleaning costs time for each byte, so oversized answers are shortened before.
     let early = shorten(&mut output.body, 2 * MAX_OUTPUT_BYTES);
     let flags = clean_json_keeping(&mut output.body, &BOUNDS, &|text| keep.contains(text));
     let pruned = flags
@@ -58,7 +59,7 @@ pub(crate) fn finish(
     if (pruned || !cut.is_empty())
         && let Some(left_out) = output.body.get_mut("left_out")
     {
-        // What a log search said of its rows was said of all of them.
+        // The log search classified the rows left out before rows were dropped here.
         *left_out = Value::from("others");
     }
     output.truncated |= pruned || !cut.is_empty();
@@ -74,9 +75,9 @@ pub(crate) fn finish(
     output
 }
 
-/// Drops rows of the longest list until the body has no more than `limit` bytes; returns where something went.
+/// Drops rows of the longest list until the body has at most `limit` bytes. Returns the path of the shortened list.
 fn shorten(body: &mut Value, limit: usize) -> Option<String> {
-    // Most answers are so small that nobody need write them to know it.
+    // Most answers are so small that an estimate is enough.
     if most_bytes(body) <= limit {
         return None;
     }
@@ -106,7 +107,7 @@ fn shorten(body: &mut Value, limit: usize) -> Option<String> {
     at
 }
 
-/// What the value has at most as JSON, in bytes: each of a text becomes six, a number has no more than 24.
+/// Returns an upper bound of the JSON size in bytes: six for each byte of text, 24 for a number.
 fn most_bytes(value: &Value) -> usize {
     let text = |text: &str| 2 + 6 * text.len();
     match value {
@@ -122,7 +123,7 @@ fn most_bytes(value: &Value) -> usize {
     }
 }
 
-/// Size as JSON.
+/// Returns the size as JSON, in bytes.
 pub(crate) fn bytes(value: &Value) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
@@ -135,7 +136,7 @@ pub(crate) fn bytes(value: &Value) -> usize {
         }
     }
     let mut count = Count(0);
-    // Counting never fails, and a JSON value is always writable.
+    // Writing to the counter cannot fail, and a JSON value can always be serialized.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }

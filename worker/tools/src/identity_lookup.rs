@@ -1,7 +1,7 @@
-//! The organisation's people, services and roles, from a register.
+//! The tool `identity_lookup`: people, services and roles of the organisation's register.
 //!
-//! An identity whose work sets off a detection may clear it. Of two rows about one identity of which one says that it is
-//! no more, neither does, though they stand in two registers: which of them is right is for its keeper to say.
+//! An identity whose usual work triggers a detection can be cleared for it. If one of two rows about an identity says
+//! that it has ended, neither row clears it, even across registers: their keeper must say which row is right.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub(crate) struct Identity {
 /// A row that was found.
 struct Found<'a> {
     identity: &'a Identity,
-    /// The entries that name the value, or the principal whose key it is.
+    /// The entries that name the value, or the principal that owns the key.
     entries: Vec<&'a Pattern>,
     fit: Fit,
 }
@@ -140,7 +140,7 @@ impl Identity {
         })
     }
 
-    /// Addresses that acted in the alert from outside the usual networks.
+    /// Returns addresses that acted in the alert from outside the usual networks.
     fn unusual<'a>(&self, alert: &'a Alert) -> Vec<&'a str> {
         let networks = &self.approval.networks;
         if networks.is_empty() {
@@ -177,7 +177,8 @@ impl Identity {
         self.approval.exonerations(subject, entries, &record)
     }
 
-    /// `ci-drift is a machine identity (ci) of team-platform, expected to do this`: often the whole conclusion of a report.
+    /// Returns a sentence for the report, often its whole conclusion: `ci-drift is a machine identity (ci) of
+    /// team-platform, expected to do this`.
     fn statement(&self, principal: &str, asked: &str) -> String {
         let named = match principal {
             principal if principal == asked => String::new(),
@@ -193,7 +194,6 @@ impl Identity {
     }
 }
 
-/// The tool.
 pub(crate) struct IdentityLookup {
     spec: ToolSpec,
     register: Arc<Register<Identity>>,

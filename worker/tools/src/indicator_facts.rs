@@ -1,7 +1,6 @@
-//! What can be said about an indicator without asking anybody: address class and range, cloud range, parts of a domain or
-//! URL, kind of a digest.
+//! The tool `indicator_facts`: address class and range, cloud range, parts of a domain or URL, kind of a digest.
 //!
-//! It never resolves or fetches anything, and it knows no reputation. Cloud ranges come only from files that the
+//! The tool never resolves or fetches anything and knows no reputation. Cloud ranges come only from files that the
 //! organisation downloads from the clouds.
 
 mod address;
@@ -33,7 +32,8 @@ const TYPES: [IndicatorKind; 5] = [
 
 const KIND: &str = "indicator_facts";
 
-/// What is computed here, from published tables and the value's form; its parts (host, path, names) stay external.
+/// Paths that are computed from published tables and the form of the value. Parts of the value (host, path, names)
+/// stay external.
 const COMPUTED: [&str; 20] = [
     "type",
     "version",
@@ -78,7 +78,6 @@ impl Config {
     }
 }
 
-/// The tool.
 pub(crate) struct IndicatorFacts {
     spec: ToolSpec,
     clouds: Arc<[Cached<CloudRanges>]>,
@@ -214,7 +213,7 @@ fn url_facts(text: &str, clouds: &[Cached<CloudRanges>]) -> Result<Value, ToolEr
     }))
 }
 
-/// By length in hex: MD5 (RFC 1321), SHA-1, SHA-256 and SHA-512 (FIPS 180-4).
+/// Returns the algorithm by the length in hex: MD5 (RFC 1321), SHA-1, SHA-256 and SHA-512 (FIPS 180-4).
 fn algorithm(digest: &str) -> Option<&'static str> {
     match digest.len() {
         32 => Some("md5"),

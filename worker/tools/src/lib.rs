@@ -1,8 +1,9 @@
-//! The toolbox: look-ups that need no account, over files that the organisation keeps.
+//! The toolbox: look-ups over files that the organisation keeps, without any account.
 //!
-//! A file per tool, named by its kind; [`Tools`] holds those of a configuration and is the engine's `Toolbox`. What all
-//! tools share has a file of its own: `content` reads files again when they change, `register` reads tables, `approval`
-//! says what a row means (with `pattern`, `canonical`, `row_kind` and `status`), `guard` bounds and cleans every answer. Nothing here writes or uses a network.
+//! Each tool has a file named by its kind; [`Tools`] holds the tools of a configuration and implements the engine's
+//! `Toolbox`. The shared modules: `content` reads files again when they change, `register` reads tables, `approval`
+//! reads the meaning of a row (with `pattern`, `canonical`, `row_kind` and `status`), `guard` bounds and cleans every
+//! answer. Nothing here writes or uses a network.
 
 mod approval;
 mod arguments;

@@ -1,8 +1,8 @@
-//! Search in log files: CloudTrail, VPC flow logs, Cloud Audit Logs, and any log of JSON lines.
+//! The tool `log_search`: search in CloudTrail, VPC flow logs, Cloud Audit Logs, and any log of JSON lines.
 //!
-//! Files are read as streams, with bounds on files, bytes, rows and output, and what was not read is said. Finding nothing
-//! is an answer with a count; a log that cannot be read, or holds no record of its format, is an error, so that a missing
-//! log never looks like a quiet one.
+//! Files are read as streams, with limits on files, bytes, rows and output, and the answer says what was not read. No
+//! match is an answer with a count. A log that is unreadable or has no record of its format is an error, so that a
+//! missing log never looks like a quiet one.
 
 mod answer;
 mod choice;
@@ -39,7 +39,7 @@ use crate::register::{Problem, RegisterReport};
 use crate::tool::{Tool, blocking, spec};
 use filter::{Filters, Search};
 
-/// Rows of an answer where nobody says otherwise.
+/// Default number of rows of an answer.
 const DEFAULT_ROWS: usize = 50;
 
 /// Longest `action` filter, in characters.
@@ -58,7 +58,7 @@ const RESOURCES: [IndicatorKind; 10] = [
     IndicatorKind::Principal,
 ];
 
-/// What a log is written in.
+/// The format of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "LogFiles")]
@@ -105,7 +105,7 @@ impl LogFormat {
         }
     }
 
-    /// The indicators that its records can be searched for.
+    /// Returns the filters of this format, each with the indicator kinds that it accepts.
     const fn filters(self) -> &'static [(&'static str, &'static [IndicatorKind])] {
         match self {
             Self::VpcFlow => &[
@@ -125,7 +125,8 @@ impl LogFormat {
         }
     }
 
-    /// Paths that the platform writes; what callers choose (user agents, names of resources, messages) stays external.
+    /// Returns the paths that the platform writes. Values chosen by callers (user agents, resource names, messages)
+    /// stay external.
     const fn trust(self) -> &'static [&'static str] {
         match self {
             Self::Cloudtrail | Self::GcpAudit => &[
@@ -155,14 +156,14 @@ impl LogFormat {
 pub struct Config {
     /// The tool's name.
     pub name: String,
-    /// What the log is written in.
+    /// The format of the log.
     pub format: LogFormat,
-    /// A file, a folder (with what is below it), or a glob.
+    /// A file, a folder (with its subfolders), or a glob.
     pub path: Content,
-    /// For `json_lines`: JSON pointers of `at`, `action`, `principal`, `source_ip`, … where they have other names.
+    /// For `json_lines`: JSON pointers to `at`, `action`, `principal`, `source_ip`, … where the log uses other names.
     #[serde(default)]
     pub fields: BTreeMap<String, String>,
-    /// Most bytes that one search reads.
+    /// Maximum number of bytes that one search reads.
     #[serde(default = "default_scan_bytes")]
     pub max_scan_bytes: u64,
 }
@@ -204,7 +205,6 @@ impl Config {
     }
 }
 
-/// The tool.
 pub(crate) struct LogSearch {
     spec: ToolSpec,
     config: Arc<Config>,
@@ -313,7 +313,7 @@ fn all_arguments(format: LogFormat) -> Vec<Argument> {
     all
 }
 
-/// Ends a search when nobody waits for it any more.
+/// Stops a search when its caller is dropped.
 struct StopOnDrop(Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {

@@ -1,7 +1,7 @@
 //! Times in registers and arguments, and the range that a search covers.
 //!
-//! A register may say `2026-03-02T02:41:12Z` or only `2026-03-02`: a date alone starts at 00:00 UTC, and as an end it
-//! lasts until the next midnight.
+//! A register may contain `2026-03-02T02:41:12Z` or only `2026-03-02`. A date alone starts at 00:00 UTC, and as an
+//! end it lasts until the next midnight.
 
 use chrono::{DateTime, Duration, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 use nightshift_alert::Alert;
@@ -9,17 +9,17 @@ use nightshift_alert::Alert;
 /// How far before the alert's first event a search may reach.
 const REACH_BACK_DAYS: i64 = 30;
 
-/// How far around the alert's events a search goes when nobody says otherwise.
+/// Default reach of a search before and after the alert's events.
 const AROUND_HOURS: i64 = 24;
 
-/// Which edge of a day a date without a time means.
+/// The boundary of a day that a date without a time means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edge {
     Start,
     End,
 }
 
-/// Times with their distance from UTC: of `date`, of PostgreSQL, of web servers, of Java.
+/// Formats with a UTC offset: of `date`, of PostgreSQL, of web servers, of Java.
 const WITH_ZONE: [&str; 7] = [
     "%Y-%m-%dT%H:%M:%S%.f%#z",
     "%Y-%m-%d %H:%M:%S%.f%#z",
@@ -30,7 +30,7 @@ const WITH_ZONE: [&str; 7] = [
     "%d/%b/%Y:%H:%M:%S %#z",
 ];
 
-/// Times of which nobody says the zone: they are taken for UTC.
+/// Formats without a zone, which are read as UTC.
 const WITHOUT_ZONE: [&str; 7] = [
     "%Y-%m-%dT%H:%M:%S%.f",
     "%Y-%m-%d %H:%M:%S%.f",
@@ -41,7 +41,7 @@ const WITHOUT_ZONE: [&str; 7] = [
     "%Y%m%dT%H%M%S",
 ];
 
-/// Reads RFC 3339, a date, or a time as logs and keepers of registers spell it; without a zone it is UTC.
+/// Parses RFC 3339, a date, or another common format of logs and registers. A time without a zone is UTC.
 pub(crate) fn parse(text: &str, edge: Edge) -> Option<DateTime<Utc>> {
     let text = text.trim().trim_matches(['[', ']']);
     if let Ok(at) =
@@ -71,7 +71,7 @@ pub(crate) fn parse(text: &str, edge: Edge) -> Option<DateTime<Utc>> {
     Some(edge_of_day(start, edge)?.and_utc())
 }
 
-/// A time of a clock; `24:00` ends the day.
+/// Parses a time without a zone; `24:00` ends the day.
 fn without_zone(text: &str) -> Option<NaiveDateTime> {
     let mut all = WITHOUT_ZONE.iter();
     let at = all.find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
@@ -84,8 +84,8 @@ fn without_zone(text: &str) -> Option<NaiveDateTime> {
     })
 }
 
-/// A time or date with the name of its zone: `2026-03-02 10:00 Europe/Berlin`. Of an hour that comes twice, a start is in
-/// the later one and an end in the earlier one.
+/// Parses a time or date with the name of its zone: `2026-03-02 10:00 Europe/Berlin`. If the hour occurs twice, a
+/// start means the later one and an end the earlier one.
 fn in_named_zone(text: &str, edge: Edge) -> Option<DateTime<Utc>> {
     let (time, name) = text.rsplit_once(' ')?;
     let zone: chrono_tz::Tz = name.parse().ok()?;
@@ -117,8 +117,8 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// The range that was asked for, clamped: not before 30 days ahead of the first event, not after now. Without a
-    /// wish it is a day around the events. None where nothing is left, e.g. an end before the start.
+    /// Clamps the requested range to between 30 days before the first event and now. The default is a day before and
+    /// after the events. Returns `None` for an empty range, e.g. an end before the start.
     pub(crate) fn of(
         since: Option<DateTime<Utc>>,
         until: Option<DateTime<Utc>>,
@@ -139,7 +139,7 @@ impl Range {
         (range.from <= range.until).then_some(range)
     }
 
-    /// Whether something from the one moment to the other was within it, were it for a part.
+    /// Returns whether the interval overlaps the range.
     pub(crate) fn overlaps(self, (start, end): (DateTime<Utc>, DateTime<Utc>)) -> bool {
         self.from <= end && start <= self.until
     }
@@ -214,7 +214,7 @@ mod tests {
             ("2026-03-02 24:00", "2026-03-03T00:00:00Z"),
             ("2026-03-02T24:00 Europe/Berlin", "2026-03-02T23:00:00Z"),
             ("2026-03-02 Europe/Berlin", "2026-03-01T23:00:00Z"),
-            // The hour comes twice: a start is taken for the later one.
+            // The hour occurs twice: a start means the later one.
             ("2026-10-25 02:30 Europe/Berlin", "2026-10-25T01:30:00Z"),
         ] {
             assert_eq!(parse(text, Edge::Start), Some(at(expected)), "{text}");

@@ -1,7 +1,7 @@
-//! Earlier cases of this installation that share the finding or a value.
+//! The tool `past_cases`: earlier cases of this installation that share the finding or a value.
 //!
-//! Only typed fields cross from one case into another; no sentence that somebody wrote there does (A20 of the attacks). A
-//! machine's earlier verdict is told and clears nothing; what a person's clears: `decided`.
+//! Only typed fields pass from one case into another, never a sentence that somebody wrote (attack A20). A machine's
+//! earlier verdict is reported and clears nothing. For verdicts of people see `decided`.
 
 mod decided;
 
@@ -32,12 +32,12 @@ const MAX_INDICATORS: usize = 64;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PastCases")]
 pub struct Config {
-    /// The tool's name: `past_cases`, for every case begins with a call of it by this name.
+    /// The tool's name: `past_cases`, since every case begins with a call of this name.
     pub name: String,
-    /// How far back, in days.
+    /// How many days to look back.
     #[serde(default = "ninety")]
     pub days: u32,
-    /// How many cases, the newest first.
+    /// Maximum number of cases, the newest first.
     #[serde(default = "twenty")]
     pub limit: usize,
 }
@@ -81,7 +81,6 @@ impl Config {
     }
 }
 
-/// The tool.
 pub(crate) struct PastCasesTool {
     spec: ToolSpec,
     days: u32,

@@ -1,7 +1,7 @@
-//! What an entry of a register stands for: addresses, a domain with what is below it, a name, or a name with `*`.
+//! What an entry of a register matches: addresses, a domain with its subdomains, a name, or a name with `*`.
 //!
-//! Matching is whole-value. In lists a domain also means what is below it; in registers, which may clear an alert, it
-//! means only itself unless it is written `*.example.com`. Whether the kind of a row fits is asked elsewhere.
+//! The whole value must match. In lists a domain also matches its subdomains. In registers, which can clear an alert,
+//! a domain matches only itself unless written as `*.example.com`. This module does not check the kind of the row.
 
 use std::net::IpAddr;
 
@@ -12,11 +12,11 @@ use nightshift_alert::IndicatorKind;
 use crate::arguments::Subject;
 use crate::canonical::Named;
 
-/// Widest networks that a register may name: a row about half the internet is a slip of the pen.
+/// Widest networks that a register may name: a row about half the internet is a mistake.
 const WIDEST_V4: u8 = 8;
 const WIDEST_V6: u8 = 32;
 
-/// Most networks that a range of addresses may come to.
+/// Most networks that a range of addresses may be split into.
 const MAX_NETWORKS: usize = 64;
 
 /// One entry of a register.
@@ -24,9 +24,9 @@ const MAX_NETWORKS: usize = 64;
 pub(crate) enum Pattern {
     /// An address, a network, or a range of addresses.
     Addresses(Vec<IpNet>),
-    /// Below this domain, without the domain itself.
+    /// Subdomains of this domain, without the domain itself.
     Below(String),
-    /// A name, with globs for its parts where it has `*`.
+    /// A name, with globs for its parts if it contains `*`.
     Name(Box<Name>),
 }
 
@@ -38,11 +38,11 @@ pub(crate) struct Name {
 }
 
 impl Pattern {
-    /// Reads an entry of a register.
+    /// Parses an entry of a register.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in words for the person who keeps the register.
+    /// Says what is wrong with the entry, for the person who keeps the register.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() {
@@ -67,7 +67,7 @@ impl Pattern {
         })))
     }
 
-    /// The name that it stands for, taken apart; none where it stands for addresses or domains.
+    /// Returns the canonical name, or `None` for addresses and domains.
     pub(crate) fn named(&self) -> Option<&Named> {
         match self {
             Self::Name(name) => Some(&name.named),
@@ -75,7 +75,7 @@ impl Pattern {
         }
     }
 
-    /// What its form says that it is; none of a bare name.
+    /// Returns the kind by the form of the entry, or `None` for a bare name.
     pub(crate) fn kind(&self) -> Option<IndicatorKind> {
         match self {
             Self::Addresses(_) => Some(IndicatorKind::Ip),
@@ -84,7 +84,7 @@ impl Pattern {
         }
     }
 
-    /// Whether the entry names this value, whatever it is.
+    /// Returns whether the entry matches this value, whatever its kind.
     pub(crate) fn matches(&self, subject: &Subject) -> bool {
         match self {
             Self::Addresses(networks) => subject
@@ -121,7 +121,7 @@ impl Name {
     }
 }
 
-/// An address as a network of one, or a network; host bits are dropped, and IPv4 in IPv6 becomes IPv4.
+/// Parses an address as a network of one, or a network. Host bits are dropped, and IPv4 in IPv6 becomes IPv4.
 pub(crate) fn network(text: &str) -> Option<IpNet> {
     if let Ok(ip) = text.parse::<IpAddr>() {
         return Some(IpNet::from(ip.to_canonical()));
@@ -140,12 +140,12 @@ pub(crate) fn network(text: &str) -> Option<IpNet> {
     }
 }
 
-/// The networks that an entry of a register means: an address, a network, a range (`203.0.113.4-203.0.113.9`). None where it
-/// is something else.
+/// Parses an address, a network or a range (`203.0.113.4-203.0.113.9`) into networks. Returns `None` for anything
+/// else.
 ///
 /// # Errors
 ///
-/// Where they are too wide, or only look like some.
+/// Fails when the networks are too wide or malformed.
 pub(crate) fn networks(text: &str) -> Result<Option<Vec<IpNet>>, String> {
     let looks_so = |text: &str| {
         text.contains('*')
@@ -185,7 +185,7 @@ pub(crate) fn networks(text: &str) -> Result<Option<Vec<IpNet>>, String> {
     Ok(Some(found))
 }
 
-/// The networks between two addresses of one kind.
+/// Returns the networks between two addresses of one version.
 fn range(start: &str, end: &str) -> Option<Vec<IpNet>> {
     let address = |text: &str| text.trim().parse::<IpAddr>().ok();
     let (start, end) = (address(start)?.to_canonical(), address(end)?.to_canonical());
@@ -202,14 +202,16 @@ fn range(start: &str, end: &str) -> Option<Vec<IpNet>> {
     }
 }
 
-/// Whether `name` lies below `domain`, label by label: `evilminexmr.com` is not below `minexmr.com`.
+/// Returns whether `name` is a subdomain of `domain`, label by label: `evilminexmr.com` is not a subdomain of
+/// `minexmr.com`.
 pub(crate) fn below(name: &str, domain: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     name.strip_suffix(domain)
         .is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
 }
 
-/// A name with `*` for any run of characters but `/`; nothing else is special. None where it has none.
+/// Compiles a name with `*`, which matches any run of characters except `/`; nothing else is special. Returns `None`
+/// for a name without `*`.
 fn wild(text: &str) -> Result<Option<GlobMatcher>, String> {
     if !text.contains('*') {
         return Ok(None);

@@ -1,11 +1,11 @@
-//! A property that knows no rules: benign means that all of it was authorised.
+//! A property test that does not know the rules: a benign verdict means that everything was authorised.
 //!
-//! A generator makes worlds with a truth, and writes of each the finding of a feed, the registers and the audit log. The real
-//! reader, tools and engine then triage it for an analyst that asks nothing and says "benign" to everything. The truth is
-//! decided while a world is made, by what it holds; no code of the policy has a say in it.
+//! A generator makes scenarios with a known truth and writes the finding of a feed, the registers and the audit log
+//! for each. The real reader, tools and engine then triage the finding with an analyst that asks nothing and answers
+//! "benign" to everything. The truth is decided while a scenario is generated, without any code of the policy.
 //!
-//! `NIGHTSHIFT_TEST_CASES=1000000` makes that many worlds. A world that is judged wrongly is written to a folder
-//! `nightshift-property/SEED` of the temporary directory.
+//! `NIGHTSHIFT_TEST_CASES=1000000` makes that many scenarios. A scenario that is judged wrongly is written to a
+//! folder `nightshift-property/SEED` of the temporary directory.
 
 mod feeds;
 mod logs;
@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Tools;
 use world::World;
 
-/// Worlds of an ordinary run.
+/// Scenarios of an ordinary run.
 const USUAL: u64 = 20_000;
 
 /// An analyst that asks nothing and would clear everything.
@@ -89,7 +89,7 @@ fn nothing() -> NoAnswer {
     })
 }
 
-/// Ports that hold and know nothing.
+/// Ports without any data.
 struct Bare(DateTime<Utc>);
 
 #[async_trait]
@@ -122,7 +122,7 @@ impl engine::Clock for Bare {
     }
 }
 
-/// Triages the alert of a world with its registers and logs, which may be written to this folder.
+/// Triages the alert of a scenario with its registers and logs, which may be written to this folder.
 async fn triage(world: &World, folder: &Path) -> State {
     let alert = read(world);
     let bare = Arc::new(Bare(world.last + TimeDelta::hours(20)));
@@ -173,15 +173,15 @@ fn read(world: &World) -> Alert {
     batch.alerts.into_iter().next().unwrap()
 }
 
-/// What came of many worlds.
+/// The results of many scenarios.
 #[derive(Debug, Default)]
 struct Tally {
     authorised: u64,
     recorded: u64,
     cleared: u64,
-    /// Worlds that were cleared and must not be, by what was wrong in them: the seed of one, and how many.
+    /// Scenarios that were wrongly cleared, by their fault: the seed of one, and how many.
     wrong: BTreeMap<String, (u64, u64)>,
-    /// Worlds that were properly recorded and not cleared, by what held them up.
+    /// Scenarios that were fully recorded and not cleared, by the blocker.
     missed: BTreeMap<String, (u64, u64)>,
 }
 
@@ -232,14 +232,14 @@ impl Tally {
     }
 }
 
-/// The first words of a text, without those that differ from world to world.
+/// Returns the first words of a text, without words that differ between scenarios.
 fn words(text: &str) -> String {
     let words = text.split_whitespace();
     let words = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
     words.take(14).collect::<Vec<_>>().join(" ")
 }
 
-/// Keeps the files of a world for whoever looks into it.
+/// Writes the files of a scenario for debugging.
 fn write(world: &World, state: &State) {
     let folder = std::env::temp_dir().join(format!("nightshift-property/{}", world.seed));
     std::fs::create_dir_all(&folder).unwrap();
@@ -264,7 +264,7 @@ fn number(name: &str, usual: u64) -> u64 {
     wanted.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Triages the worlds of these seeds.
+/// Triages the scenarios of these seeds.
 fn tally(seeds: impl Iterator<Item = u64>) -> Tally {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

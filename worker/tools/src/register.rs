@@ -1,8 +1,7 @@
 //! Registers: tables that the organisation keeps, as CSV with a header line, a JSON array, or JSON lines.
 //!
-//! A bad row is reported with its line and left out, the rest is used; a table without a column that it cannot do
-//! without, or with rows of which none can be used, is no register at all. Columns that we do not know are kept and shown (`more`), unless they look like a slip of
-//! the pen in one that we know.
+//! A bad row is reported with its line and left out. A table that lacks a required column or has no usable row is an
+//! error. Unknown columns are kept and shown (`more`), unless they look like a misspelt known column.
 
 mod fields;
 mod parse;
@@ -17,15 +16,15 @@ use crate::content::{Cached, Content};
 use crate::tool::{blocking, unavailable};
 pub(crate) use fields::{Columns, Fields};
 
-/// Most records that are searched on the spot: longer searches are for threads of their own, as is reading.
+/// Most records that are searched inline. Longer searches and all reading run on blocking threads.
 const FEW_RECORDS: usize = 2_000;
 
-/// What is wrong in a register, list or log.
+/// A problem in a register, list or log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
-    /// Line, from 1; none where it concerns the whole.
+    /// Line, from 1; `None` for the whole file.
     pub line: Option<u64>,
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to correct it.
     pub what: String,
 }
 
@@ -41,54 +40,51 @@ impl std::fmt::Display for Problem {
 /// The state of one register, list or log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RegisterReport {
-    /// The tool that reads it; for a watchlist also the list.
+    /// Name of the tool that reads it, and of the list for a watch list.
     pub name: String,
-    /// Its kind.
     pub kind: String,
-    /// Where it is.
     pub path: String,
-    /// Usable records; for logs, records seen.
+    /// Usable records; for logs, the records read.
     pub records: usize,
-    /// What is wrong in it.
     pub problems: Vec<Problem>,
 }
 
 /// A row of a register.
 pub(crate) trait Record: Sized + Send + Sync + 'static {
-    /// The columns that it knows.
+    /// All columns of this register.
     const COLUMNS: Columns;
-    /// Those that every table must have.
+    /// Columns that every table must have.
     const REQUIRED: &'static [&'static str];
 
     /// Reads a row.
     ///
     /// # Errors
     ///
-    /// What is wrong with it; the row is then left out.
+    /// Says what is wrong with the row, which is then left out.
     fn read(fields: &Fields<'_>) -> Result<Self, String>;
 
-    /// What in a usable row will not do what its writer may think.
+    /// Returns warnings about a usable row that does not have the effect that its writer may expect.
     fn doubts(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What rows, each with its line, say against each other.
+    /// Returns contradictions between rows, which are given with their lines.
     fn conflicts(_rows: &[(u64, Self)]) -> Vec<Problem> {
         Vec::new()
     }
 }
 
-/// A register as read.
+/// The parsed rows of a register.
 #[derive(Debug)]
 pub(crate) struct Table<R> {
     pub(crate) records: Vec<R>,
-    /// Rows that could not be used: what they say is found by nobody.
+    /// Unusable rows, which no search can find.
     pub(crate) left_out: usize,
     pub(crate) problems: Vec<Problem>,
 }
 
 impl<R> Table<R> {
-    /// What an answer says was searched.
+    /// Returns the summary of what was searched, for an answer.
     pub(crate) fn searched(&self, name: &str) -> Value {
         let mut searched = json!({ "register": name, "records": self.records.len() });
         if let Some(searched) = searched.as_object_mut().filter(|_| self.left_out > 0) {
@@ -98,7 +94,7 @@ impl<R> Table<R> {
     }
 }
 
-/// A register that follows its file.
+/// A register that follows changes of its file.
 #[derive(Debug)]
 pub(crate) struct Register<R> {
     cached: Cached<Table<R>>,
@@ -115,11 +111,11 @@ impl<R: Record> Register<R> {
         self.cached.name()
     }
 
-    /// The register as it stands now. Blocks.
+    /// Returns the current table. Blocks.
     ///
     /// # Errors
     ///
-    /// Why it cannot be read, or that none of its rows can be used.
+    /// Fails when the file is unreadable or has no usable row.
     pub(crate) fn get(&self) -> Result<Arc<Table<R>>, String> {
         let table = self.cached.get()?;
         match table.problems.first() {
@@ -131,11 +127,11 @@ impl<R: Record> Register<R> {
         }
     }
 
-    /// Searches it; the search is told its name.
+    /// Runs a search, which is given the name of the register.
     ///
     /// # Errors
     ///
-    /// As [`Register::get`].
+    /// Same as [`Register::get`].
     pub(crate) async fn search(
         self: &Arc<Self>,
         search: impl FnOnce(&str, &Table<R>) -> ToolOutput + Send + 'static,
@@ -161,7 +157,8 @@ impl<R: Record> Register<R> {
     }
 }
 
-/// The registers of one kind in a configuration: what one of them says is no more, no other clears.
+/// The registers of one kind in a configuration. A subject that one of them reports as ended is not cleared by the
+/// others.
 #[derive(Debug)]
 pub(crate) struct Family<R>(Arc<Mutex<Vec<Arc<Register<R>>>>>);
 
@@ -189,12 +186,12 @@ impl<R: Record> Family<R> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Searches a register; the search is told its name, and the other registers as far as they can be read. That one cannot
-    /// is told by whoever searches it.
+    /// Searches a register. The search is given its name and the other registers that can be read. Unreadable ones
+    /// are reported by their own searches.
     ///
     /// # Errors
     ///
-    /// As [`Register::get`].
+    /// Same as [`Register::get`].
     pub(crate) async fn search(
         &self,
         register: &Arc<Register<R>>,
@@ -217,7 +214,7 @@ impl<R: Record> Family<R> {
     }
 }
 
-/// A report on something that could be read, or not.
+/// Builds a report from the result of reading.
 pub(crate) fn report<T>(
     name: &str,
     kind: &str,

@@ -1,7 +1,7 @@
-//! What kind of thing a row of a register is about.
+//! The kind of resource that a row of a register is about.
 //!
-//! Names recur across kinds: a container may be called like a machine, a user like a role. So a row stands only for values
-//! of its kind, which its `kind` cell or the form of its subject tells, else the register.
+//! Names recur across kinds: a container may have the name of a machine, a user that of a role. So a row matches only
+//! values of its kind. The kind comes from the `kind` cell or the form of the subject, else from the register.
 
 use nightshift_alert::{IndicatorKind, PrincipalKind};
 
@@ -10,7 +10,7 @@ use IndicatorKind::{
     Instance, Ip, Principal, Process, Url,
 };
 
-/// The kinds that a `kind` cell stands for.
+/// Synonyms in a `kind` cell, and the kinds that they mean.
 struct Word {
     words: &'static [&'static str],
     kinds: &'static [IndicatorKind],
@@ -33,7 +33,7 @@ const fn principal(words: &'static [&'static str], principal: Option<PrincipalKi
     }
 }
 
-/// What keepers write, without spaces, hyphens and underscores.
+/// Words that keepers write, without spaces, hyphens and underscores.
 const WORDS: &[Word] = &[
     thing(
         &[
@@ -51,7 +51,7 @@ const WORDS: &[Word] = &[
             "workstation",
             "awsec2instance",
         ],
-        // A machine is also told by its address or its host name.
+        // A machine may also be named by its address or host name.
         &[Instance, Ip, Domain],
     ),
     thing(
@@ -169,14 +169,14 @@ const WORDS: &[Word] = &[
 /// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowKind {
-    /// The cell is empty: the form of the subject tells, else the register.
+    /// The cell is empty: the form of the subject decides, else the register.
     Empty,
-    /// A kind that is known here.
+    /// A known kind.
     Of {
         kinds: &'static [IndicatorKind],
         principal: Option<PrincipalKind>,
     },
-    /// A word that is not known here, or in this register, which clears nothing.
+    /// A word that is unknown here or in this register. The row clears nothing.
     Unknown,
 }
 
@@ -195,7 +195,7 @@ impl RowKind {
 }
 
 impl RowKind {
-    /// The kind itself, where a register is asked for its like.
+    /// Returns the kind, or `Unknown` when the register does not support it.
     pub(crate) fn among(self, asked: &[IndicatorKind]) -> Self {
         match self {
             Self::Of { kinds, .. } if !kinds.iter().any(|kind| asked.contains(kind)) => {
@@ -206,7 +206,7 @@ impl RowKind {
     }
 }
 
-/// Whether a name could be given to a user, a role and somebody of a cluster alike.
+/// Returns whether a user, a role and a cluster user could all have this name.
 pub(crate) fn is_plain(name: &str) -> bool {
     !name.contains([':', '/', '@']) && !name.ends_with(".amazonaws.com")
 }

@@ -1,4 +1,4 @@
-//! What the `status` of a row says: whether what it is about, or what it allows, is in force.
+//! The `status` column: whether the subject of a row, or the permission, is in force.
 
 /// Words for what is in force.
 const IN_FORCE: &[&str] = &[
@@ -30,7 +30,7 @@ const IN_FORCE: &[&str] = &[
     "ok",
 ];
 
-/// Words for a change that went ahead, or will. What is open or new was not decided.
+/// Words for a change that was or will be made. An open or new change is undecided.
 const WENT_AHEAD: &[&str] = &[
     "approved",
     "scheduled",
@@ -43,7 +43,7 @@ const WENT_AHEAD: &[&str] = &[
     "closed",
 ];
 
-/// Words for what is no more.
+/// Words for what has ended.
 const ENDED: &[&str] = &[
     "terminated",
     "disabled",
@@ -67,7 +67,7 @@ const ENDED: &[&str] = &[
     "canceled",
 ];
 
-/// Words for what is not decided, or was renewed in another row.
+/// Words for what is undecided or replaced by another row.
 const NOT_IN_FORCE: &[&str] = &[
     "expired",
     "superseded",
@@ -98,29 +98,29 @@ const NOT_IN_FORCE: &[&str] = &[
     "false",
 ];
 
-/// Whose statuses are read.
+/// The vocabulary by which a status is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// A change: it has to have gone ahead.
+    /// A change, which must have been made or approved.
     Change,
-    /// What lasts: no status is as good as `active`.
+    /// A permanent entry: an empty status means `active`.
     Standing,
 }
 
-/// What a status says.
+/// The meaning of a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     InForce,
-    /// What the row is about is no more, whatever other rows say.
+    /// The subject no longer exists, whatever other rows say.
     Ended,
     /// This row is not in force.
     NotInForce,
-    /// A word that is not known here.
+    /// An unknown word.
     Unknown,
 }
 
 impl Status {
-    /// Reads a cell. `Approved (CAB)` is `approved`; `Approved (withdrawn)` is not.
+    /// Parses a cell. `Approved (CAB)` is `approved`; `Approved (withdrawn)` is not.
     pub(crate) fn parse(text: Option<&str>, of: Of) -> Self {
         let Some(text) = text else {
             return match of {

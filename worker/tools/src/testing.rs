@@ -1,4 +1,4 @@
-//! What the tests of the tools share: an alert, a context, a call.
+//! Shared test helpers of the tools: an alert, a context, a call.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) fn at(text: &str) -> DateTime<Utc> {
     DateTime::parse_from_rfc3339(text).unwrap().to_utc()
 }
 
-/// Discovery by a role on an instance, from outside, between 02:00 and 02:40.
+/// Returns an alert: discovery by a role on an instance, from outside, between 02:00 and 02:40.
 pub(crate) fn alert() -> Alert {
     Alert {
         key: Key {
@@ -98,12 +98,12 @@ fn about(alert: Alert) -> CallContext {
     }
 }
 
-/// A call as the toolbox makes it.
+/// Calls a tool as the toolbox does.
 pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
     call_about(alert(), tool, arguments).await
 }
 
-/// A call in the case of another alert.
+/// Calls a tool in the case of another alert.
 pub(crate) async fn call_about(
     alert: Alert,
     tool: &dyn Tool,

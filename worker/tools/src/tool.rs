@@ -1,4 +1,4 @@
-//! What every tool of this crate is to the toolbox, and how its spec is written.
+//! The trait of all tools of this crate, and helpers to write their specs.
 
 use async_trait::async_trait;
 use nightshift_engine::{
@@ -8,7 +8,6 @@ use nightshift_engine::{
 use crate::arguments::Arguments;
 use crate::register::RegisterReport;
 
-/// One tool.
 #[async_trait]
 pub(crate) trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
@@ -19,11 +18,11 @@ pub(crate) trait Tool: Send + Sync {
         context: &CallContext,
     ) -> Result<ToolOutput, ToolError>;
 
-    /// The state of what it reads. Blocks.
+    /// Reports the state of the files that the tool reads. Blocks.
     fn reports(&self) -> Vec<RegisterReport>;
 }
 
-/// A spec; all tools here reach no further than the organisation's own files.
+/// Creates a spec. No tool here reaches beyond the organisation's own files.
 pub(crate) fn spec(
     name: &str,
     kind: &str,
@@ -52,7 +51,7 @@ pub(crate) fn spec(
 ///
 /// # Errors
 ///
-/// What the work says, or that it ended early.
+/// Returns the error of the work, or one that says that the work ended early.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
@@ -65,7 +64,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
         })
 }
 
-/// The error of a register or log that cannot be read.
+/// Creates the error of a register or log that cannot be read.
 pub(crate) fn unavailable(what: impl Into<String>) -> ToolError {
     ToolError::Unavailable { what: what.into() }
 }

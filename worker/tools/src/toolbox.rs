@@ -31,12 +31,12 @@ impl std::fmt::Debug for Tools {
 }
 
 impl Tools {
-    /// The tools of `configs`, in that order; relative paths start at `base`. Reads no file: a register that is not
-    /// there yet is no error, see [`Tools::check`].
+    /// Builds the tools of `configs` in that order; relative paths start at `base`. No file is read: a missing
+    /// register is no error here, see [`Tools::check`].
     ///
     /// # Errors
     ///
-    /// Names that stand twice or cannot be called, and values that do not fit.
+    /// Fails for duplicate or invalid names and for values that are not allowed.
     pub fn build(
         configs: &[ToolConfig],
         past: Arc<dyn PastCases>,
@@ -59,8 +59,8 @@ impl Tools {
         Ok(Self { tools })
     }
 
-    /// The tools that need no configuration, each named as its kind: `indicator_facts`, `watchlist` with the list that is
-    /// compiled in, `past_cases`.
+    /// Returns the tools that need no configuration, each named as its kind: `indicator_facts`, `watchlist` with the
+    /// built-in list, `past_cases`.
     #[must_use]
     pub fn defaults(past: Arc<dyn PastCases>) -> Self {
         Self {
@@ -79,13 +79,13 @@ impl Tools {
         }
     }
 
-    /// Reads every register, list and log, and tells what is wrong in them. Blocks.
+    /// Reads every register, list and log, and reports their problems. Blocks.
     #[must_use]
     pub fn check(&self) -> Vec<RegisterReport> {
         self.tools.iter().flat_map(|tool| tool.reports()).collect()
     }
 
-    /// The same as a look at an installation. Blocks.
+    /// Runs the same checks for the doctor. Blocks.
     #[must_use]
     pub fn examine(&self) -> Checkup {
         let mut checkup = Checkup::default();
@@ -102,7 +102,7 @@ impl Tools {
     }
 }
 
-/// Notes what is wrong with one register, list or log.
+/// Adds the problems of one register, list or log.
 fn judge(report: &RegisterReport, checkup: &mut Checkup) {
     let RegisterReport {
         name,
@@ -141,7 +141,7 @@ fn judge(report: &RegisterReport, checkup: &mut Checkup) {
     }
 }
 
-/// The registers that speak of what another one of their kind speaks of.
+/// Groups of registers of the same kind.
 #[derive(Default)]
 struct Families {
     assets: Family<asset_lookup::Asset>,
@@ -183,7 +183,7 @@ fn build_one(
     })
 }
 
-/// Names go to models, which take no others.
+/// Returns whether models accept the name.
 fn callable(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name

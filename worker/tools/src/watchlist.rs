@@ -1,7 +1,8 @@
-//! Lists of known values: what is bad, what is a mining pool or a sinkhole, what is our own.
+//! The tool `watchlist`: lists of known values, such as bad addresses, mining pools, sinkholes or own networks.
 //!
-//! A list says only that a value stands in it; what that means is one word of its configuration. It never clears an alert:
-//! an `allowed` entry has no window and no approval. Domains count with all that is below them, addresses by network.
+//! A match says only that a list contains the value; one word of the configuration says what that means. A match
+//! never clears an alert: an `allowed` entry has no window and no approval. Domains match with all their subdomains,
+//! addresses by network.
 
 mod entries;
 mod values;
@@ -22,7 +23,7 @@ use crate::register::{RegisterReport, report};
 use crate::tool::{Tool, blocking, spec, unavailable};
 use entries::Entries;
 
-/// Strict kinds first: a value that came from a result has the first type that it can be.
+/// Kinds that can be looked up, the strictest first: a value from a result gets the first type that fits.
 const TYPES: [IndicatorKind; 9] = [
     IndicatorKind::Ip,
     IndicatorKind::Url,
@@ -37,10 +38,10 @@ const TYPES: [IndicatorKind; 9] = [
 
 const KIND: &str = "watchlist";
 
-/// The list that is compiled in.
+/// The built-in list.
 const MINING_POOLS: &str = include_str!("watchlist/mining_pools.txt");
 
-/// Most matches that are told.
+/// Most matches that are listed.
 const MAX_MATCHES: usize = 50;
 
 /// Configuration of `watchlist`.
@@ -53,7 +54,7 @@ pub struct Config {
     /// The lists.
     #[serde(default)]
     pub lists: Vec<List>,
-    /// Whether `mining-pools`, the list that is compiled in, is searched too.
+    /// Whether the built-in list `mining-pools` is searched too.
     #[serde(default = "yes")]
     pub mining_pools: bool,
 }
@@ -66,11 +67,11 @@ const fn yes() -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct List {
-    /// Its name, shown in answers.
+    /// Name of the list, shown in answers.
     pub name: String,
-    /// Where it is: text with one entry per line, or CSV.
+    /// The list: text with one entry per line, or CSV.
     pub path: Content,
-    /// What it means to stand in it, as one word: `malicious`, `sinkhole`, `tor_exit`, `own`, `vpn`, …
+    /// Meaning of a match, as one word: `malicious`, `sinkhole`, `tor_exit`, `own`, `vpn`, …
     pub meaning: String,
 }
 
@@ -115,11 +116,11 @@ struct Loaded {
     name: String,
     meaning: String,
     entries: Cached<Entries>,
-    /// Whether the organisation keeps it, and it names what is bad.
+    /// Whether this is a list of threats that the organisation keeps.
     is_of_threats: bool,
 }
 
-/// Meanings of lists that say nothing bad of what they name.
+/// Meanings that are not bad.
 const GOOD: [&str; 3] = ["own", "vpn", "allowed"];
 
 #[derive(Debug, Serialize)]
@@ -130,7 +131,6 @@ struct Match {
     note: Option<String>,
 }
 
-/// The tool.
 pub(crate) struct Watchlist {
     spec: ToolSpec,
     lists: Arc<[Loaded]>,
@@ -231,7 +231,7 @@ impl Tool for Watchlist {
     }
 }
 
-/// Looks in all lists, whose entries these are: each look finds its place without going through a list.
+/// Searches all lists by hash. `entries` are the entries of `lists`, in the same order.
 fn search(
     subject: &Subject,
     lists: &[Loaded],
@@ -270,12 +270,12 @@ fn search(
         "found": found,
         "matches": matches,
         "lists_searched": names(|_| true),
-        // What stands on none of these is on no list of threats that the organisation keeps.
+        // A value that is on none of these lists is on no list of threats that the organisation keeps.
         "threat_lists_searched": names(|list| list.is_of_threats),
         "entries_searched": searched,
     }));
     if let Some(body) = output.body.as_object_mut().filter(|_| left_out > 0) {
-        // What the value is may stand in just these.
+        // The lines left out may contain the value.
         output.truncated = true;
         body.insert("entries_left_out".to_owned(), left_out.into());
         let note = format!("unreadable in the lists: {left_out}, which may name it");

@@ -1,4 +1,4 @@
-//! What in a usable row will not do what its keeper may think.
+//! Warnings about usable rows that do not have the effect that their keeper may expect.
 
 use nightshift_alert::IndicatorKind;
 
@@ -8,7 +8,7 @@ use crate::register::Problem;
 use crate::row_kind::RowKind;
 use crate::status::Status;
 
-/// What stands in a cell where somebody's name should.
+/// Cells of `approved_by` that name nobody.
 const NOBODY: &[&str] = &[
     "none",
     "nobody",
@@ -38,7 +38,7 @@ const NOBODY: &[&str] = &[
     "tobedecided",
 ];
 
-/// What begins the cell of somebody who did not decide yet.
+/// First words of an `approved_by` cell that mean that nobody has decided yet.
 const NOT_YET: &[&str] = &[
     "pending",
     "awaiting",
@@ -57,7 +57,7 @@ const NOT_YET: &[&str] = &[
     "expired",
 ];
 
-/// Whether an approver is none.
+/// Returns whether an `approved_by` cell names nobody.
 pub(super) fn names_nobody(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let letters: String = lower.chars().filter(|c| c.is_alphanumeric()).collect();
@@ -70,7 +70,7 @@ pub(super) fn names_nobody(text: &str) -> bool {
 }
 
 impl Approval {
-    /// Tells why a row that means to allow something allows nothing, or not what was meant.
+    /// Returns why a row that expects findings clears nothing, or less than intended.
     pub(crate) fn doubts(&self, until: &str) -> Vec<String> {
         let mut doubts = Vec::new();
         if !self.expected_findings.is_empty() {
@@ -87,7 +87,7 @@ impl Approval {
         doubts
     }
 
-    /// The names that it is about, as they are compared.
+    /// Returns the canonical names of the subjects.
     fn names(&self) -> Vec<String> {
         let named = self.entries.iter().filter_map(Pattern::named);
         named.map(|named| named.text.clone()).collect()
@@ -119,7 +119,7 @@ impl Approval {
         Some(format!("expects findings, but clears none: {what}"))
     }
 
-    /// Why no value can be what the row is about.
+    /// Returns why no value can match the row.
     fn never_matches(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         if let (RowKind::Unknown, Some(kind)) = (self.row_kind, &self.kind) {
@@ -168,7 +168,7 @@ impl Approval {
             .is_some_and(|named| self.is_elsewhere(named.region.as_deref(), named.zone.as_deref()))
     }
 
-    /// The account that a whole name tells, where the column tells others.
+    /// Returns the account in a qualified name when the account column lists others.
     fn other_account<'a>(&self, entry: &'a Pattern) -> Option<&'a str> {
         let named = entry.named().filter(|named| !named.is_address())?;
         let own = named.account.as_deref()?;
@@ -176,7 +176,7 @@ impl Approval {
         (!self.accounts.is_empty() && !self.accounts.iter().any(is_it)).then_some(own)
     }
 
-    /// Whether a row about what has an account names none.
+    /// Returns whether a row lacks the account that its subjects have.
     fn lacks_account(&self) -> bool {
         use IndicatorKind::{Domain, Ip, Url};
         let is_anywhere = |entry: &Pattern| matches!(entry.kind(), Some(Ip | Domain | Url));
@@ -188,7 +188,7 @@ impl Approval {
     }
 }
 
-/// What rows of which one says that its subject is no more, and another clears it.
+/// Returns a problem for each row that clears a subject which another row reports as ended.
 pub(crate) fn contradictions<'a>(
     rows: impl Iterator<Item = (u64, &'a Approval)> + Clone,
 ) -> Vec<Problem> {

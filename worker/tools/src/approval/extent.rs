@@ -1,4 +1,4 @@
-//! The lists of a row that say what it covers beside its subject.
+//! The lists of a row that say what the row covers beside its subject.
 
 use ipnet::IpNet;
 use nightshift_alert::{Indicator, IndicatorKind, Role};
@@ -7,11 +7,11 @@ use nightshift_engine::{Extent, Listed};
 use crate::pattern::networks;
 use crate::register::Fields;
 
-/// Reads the lists, with the networks among `networks` and `addresses`.
+/// Reads the lists, and the networks among `networks` and `addresses`.
 ///
 /// # Errors
 ///
-/// What is wrong with one of them.
+/// Says what is wrong with a list. The row is then left out.
 pub(super) fn read(fields: &Fields<'_>) -> Result<(Extent, Vec<IpNet>, Vec<IpNet>), String> {
     let names = |column| Ok::<_, String>(Listed::of(list(fields, column)?));
     let (networks, nets_of_networks) = addresses(fields, "networks", false)?;
@@ -30,7 +30,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<(Extent, Vec<IpNet>, Vec<IpNet
     Ok((extent, nets_of_networks, nets_of_addresses))
 }
 
-/// The values of a list. `any` stands alone, and nothing else stands for everything.
+/// Reads the values of a list. `any` must stand alone, and no other value may match everything.
 fn list(fields: &Fields<'_>, column: &'static str) -> Result<Vec<String>, String> {
     let (values, name) = (fields.list(column), fields.name_of(column));
     let is_any = |value: &String| value.eq_ignore_ascii_case("any");
@@ -47,7 +47,8 @@ fn list(fields: &Fields<'_>, column: &'static str) -> Result<Vec<String>, String
     }
 }
 
-/// Addresses and networks, in one spelling, and what else they stand beside: names of hosts and resources, where these may.
+/// Reads addresses and networks in their canonical form, and names of hosts and resources where the column allows
+/// them.
 fn addresses(
     fields: &Fields<'_>,
     column: &'static str,

@@ -1,10 +1,10 @@
-//! By how much an event may lie outside the window of a row.
+//! The minutes by which an event may lie outside the window of a row.
 
 use nightshift_engine::{MAX_SLACK_MINS, ToolOutput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Minutes of slack at both ends of a window: clocks differ, and feeds round.
+/// Minutes of slack at both ends of a window, since clocks differ and feeds round times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "u8")]
 pub struct SlackMins(#[schemars(range(max = 15))] u8);
@@ -29,7 +29,7 @@ impl TryFrom<u8> for SlackMins {
 }
 
 impl SlackMins {
-    /// Gives it to the records of an answer.
+    /// Sets the slack on the exonerations of an answer.
     pub(crate) fn apply(self, mut output: ToolOutput) -> ToolOutput {
         for record in &mut output.exonerations {
             record.slack_mins = self.0;

@@ -32,7 +32,7 @@ async fn made(text: String) -> Vec<Exoneration> {
         .unwrap_or_default()
 }
 
-/// The first thing that is told of this row.
+/// Returns the first problem that is reported for this row.
 fn told(row: &str) -> String {
     let report = tool(format!("{HEADER}\n{row}\n")).reports().remove(0);
     let first = report.problems.first().map(ToString::to_string);
@@ -102,7 +102,7 @@ async fn a_semicolon_may_part_the_cells() {
     assert_eq!(made[0].covers, ["Recon:*", "Discovery:*"]);
 }
 
-/// What is written in the place of a part of the row, and what is told of it.
+/// Part of the row, its replacement, and the problem that is then reported.
 const SLIPS: &[(&str, &str, &str)] = &[
     (
         ",ciso,",
@@ -186,7 +186,7 @@ fn rows_that_do_not_do_what_they_seem_to_are_told() {
     assert_eq!(told(ROW), "");
     for (from, to, expected) in SLIPS {
         let row = ROW.replace(from, to);
-        // The only row that cannot be used makes the register fail, with the same words.
+        // When the only row is unusable, the register fails with the same text.
         let told = told(&row);
         assert!(told.ends_with(expected), "{row}: {told}");
     }

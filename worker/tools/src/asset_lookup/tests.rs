@@ -278,7 +278,7 @@ async fn a_place_holds_only_in_alerts_that_tell_it() {
     alert.region = None;
     let why = check(row, &alert).unwrap_err().to_string();
     assert!(why.contains("than the finding tells"), "{why}");
-    // The row speaks against itself.
+    // The columns of the row contradict each other.
     let tool = tool("us-east-1");
     let output = testing::call(&tool, asked).await.unwrap();
     assert_eq!((output.rows, output.exonerations.len()), (Some(1), 0));

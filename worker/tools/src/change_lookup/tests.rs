@@ -44,7 +44,7 @@ async fn a_change_is_a_record_about_its_subject_and_its_actor() {
     for one in [of_subject, of_actor] {
         let told = (one.kind.as_str(), one.reference.as_str());
         assert_eq!(told, ("change", "CHG-41"));
-        // The row names no account, and may be about another's.
+        // The row names no account and could be about another one.
         let refused = Err(NotCleared::OtherPlace);
         assert_eq!(check(one, &testing::alert()), refused);
     }

@@ -1,14 +1,16 @@
-//! Class of an address, by the special-purpose registries of IANA (RFC 6890 and its updates) and the multicast blocks.
+//! The class of an address, by the special-purpose registries of IANA (RFC 6890 and its updates) and the multicast
+//! blocks.
 //!
-//! <https://www.iana.org/assignments/iana-ipv4-special-registry>, <https://www.iana.org/assignments/iana-ipv6-special-registry>.
-//! Blocks that these registries call globally reachable (AS112, AMT, NAT64) count as public here.
+//! <https://www.iana.org/assignments/iana-ipv4-special-registry>,
+//! <https://www.iana.org/assignments/iana-ipv6-special-registry>. Blocks that these registries call globally
+//! reachable (AS112, AMT, NAT64) count as public here.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-/// Range, class, and the document that reserves it; the longest range that holds an address counts.
+/// Range, class, and the document that reserves the range. The longest matching range wins.
 const SPECIAL: [(&str, &str, &str); 31] = [
     ("0.0.0.0/8", "reserved", "RFC 791"),
     ("10.0.0.0/8", "private", "RFC 1918"),

@@ -1,8 +1,8 @@
-//! Which cloud an address belongs to, by the files that the clouds publish.
+//! The cloud that an address belongs to, by the files that the clouds publish.
 //!
-//! AWS: <https://ip-ranges.amazonaws.com/ip-ranges.json> (`prefixes[].ip_prefix`, `ipv6_prefixes[].ipv6_prefix`, `service`,
-//! `region`). Google: <https://www.gstatic.com/ipranges/cloud.json> (`prefixes[].ipv4Prefix` or `ipv6Prefix`, `service`,
-//! `scope`). No range is compiled in: they change every week.
+//! AWS: <https://ip-ranges.amazonaws.com/ip-ranges.json> (`prefixes[].ip_prefix`, `ipv6_prefixes[].ipv6_prefix`,
+//! `service`, `region`). Google: <https://www.gstatic.com/ipranges/cloud.json> (`prefixes[].ipv4Prefix` or
+//! `ipv6Prefix`, `service`, `scope`). No range is compiled in, since the ranges change every week.
 
 use std::net::IpAddr;
 
@@ -55,7 +55,7 @@ pub(super) fn parse(content: &Content, text: &str) -> Result<CloudRanges, String
     let published: Published = serde_json::from_str(text).map_err(|error| {
         format!("{name} is neither ip-ranges.json of AWS nor cloud.json of Google: {error}")
     })?;
-    // Only AWS writes snake case.
+    // Only AWS uses snake case.
     let provider = if text.contains("\"ip_prefix\"") {
         "aws"
     } else {
@@ -81,11 +81,11 @@ pub(super) fn parse(content: &Content, text: &str) -> Result<CloudRanges, String
     Ok(CloudRanges { provider, ranges })
 }
 
-/// The smallest range that holds the address, and which files were looked at.
+/// Returns the smallest range that contains the address, and the files that were searched.
 ///
 /// # Errors
 ///
-/// When a file cannot be read: an address must not look like no cloud's because a file is missing.
+/// Fails when a file cannot be read: a missing file must not make an address look like one of no cloud.
 pub(super) fn find(ip: IpAddr, clouds: &[Cached<CloudRanges>]) -> Result<(Value, String), String> {
     if clouds.is_empty() {
         return Ok((Value::Null, "not configured".to_owned()));
@@ -94,7 +94,7 @@ pub(super) fn find(ip: IpAddr, clouds: &[Cached<CloudRanges>]) -> Result<(Value,
     for file in clouds {
         let cloud = file.get()?;
         for range in cloud.ranges.iter().filter(|range| range.net.contains(&ip)) {
-            // AWS lists every range once more as the service AMAZON, which says least.
+            // AWS lists every range also as the service AMAZON, which is the least specific.
             let rank = (range.net.prefix_len(), range.service != "AMAZON");
             if best
                 .as_ref()

@@ -1,8 +1,8 @@
-//! Parts of a domain, by the public suffix list, and how its labels look.
+//! The parts of a domain, by the Public Suffix List, and whether its labels look random.
 
 use serde_json::{Value, json};
 
-/// Names that are set aside and never lead anywhere public.
+/// Reserved names that never resolve publicly.
 const SPECIAL_USE: [(&str, &str); 13] = [
     ("test", "RFC 2606"),
     ("example", "RFC 2606"),
@@ -57,8 +57,8 @@ fn special_use(name: &str) -> Option<String> {
         .map(|(special, document)| format!("{document} (.{special})"))
 }
 
-/// Whether a label looks made by a machine: long, with many digits among letters, or with runs of consonants or no vowels
-/// that no language has. A hint, no proof: content networks have such names too.
+/// Returns whether a label looks generated: long, with many digits among letters, with long runs of consonants, or
+/// without vowels. This is a hint and no proof, since content networks have such names too.
 fn looks_random(label: &str) -> bool {
     if label.len() < 10 || label.starts_with("xn--") {
         return false;

@@ -1,4 +1,4 @@
-//! The answer of a search: what was searched, what was found, and what that does not say.
+//! The answer of a search: what was searched, what was found, and what the result does not show.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use super::filter::Search;
 use super::scan::{Seen, Summary};
 use crate::guard;
 
-/// Most values that one count of the summary names.
+/// Most values listed in one count of the summary.
 const MAX_COUNTED: usize = 20;
 
-/// Most bytes of rows; what else an answer holds fits in the rest.
+/// Most bytes of rows; the rest of an answer fits into the remainder.
 const MAX_ROW_BYTES: usize = guard::MAX_OUTPUT_BYTES * 3 / 4;
 
-/// Most problems that an answer tells.
+/// Most problems listed in an answer.
 const MAX_PROBLEMS: usize = 10;
 
 pub(super) fn of(config: &Config, search: &Search, mut seen: Seen) -> ToolOutput {
@@ -85,7 +85,7 @@ fn searched(config: &Config, search: &Search, seen: &Seen) -> Value {
     searched
 }
 
-/// The rows in the order of time; where they are too large, the last ones that were chosen go.
+/// Returns the rows in order of time. If the rows are too large, those chosen last are dropped.
 fn that_fit(rows: Vec<Row>) -> Vec<Entry> {
     let mut left = MAX_ROW_BYTES;
     let mut entries: Vec<Entry> = rows
@@ -102,7 +102,7 @@ fn that_fit(rows: Vec<Row>) -> Vec<Entry> {
     entries
 }
 
-/// What the counts mean, above all when they are 0.
+/// Returns an explanation of the counts, in particular when they are 0.
 fn note(search: &Search, seen: &Seen, shown: usize) -> Option<String> {
     let mut parts = Vec::new();
     if seen.matched == 0 {
@@ -189,7 +189,7 @@ fn summary(summary: &Summary) -> Value {
     })
 }
 
-/// The most frequent values with their counts, and how many there are where some are left out.
+/// Returns the most frequent values with their counts, and the number of values left out.
 fn top(counts: &HashMap<String, u64>) -> Value {
     let mut sorted: Vec<(&String, &u64)> = counts.iter().collect();
     sorted.sort_by(|left, right| right.1.cmp(left.1).then(left.0.cmp(right.0)));
@@ -209,7 +209,7 @@ fn top(counts: &HashMap<String, u64>) -> Value {
     Value::Object(map)
 }
 
-/// Typed values of a row; texts are not searched for more, for callers write them.
+/// Returns the typed values of a row. Texts are not searched for more, since callers write them.
 fn indicators(entry: &Entry) -> Vec<Indicator> {
     let typed = |kind, text: &Option<String>| {
         text.as_deref()

@@ -1,8 +1,8 @@
-//! Which rows an answer shows where more match than it may hold.
+//! The choice of rows when more match than an answer may hold.
 //!
-//! Ordinary calls around the events would otherwise push out the one call that matters: of a stolen key from another
-//! address, or the deed among a thousand look-ups. So half of the rows may go to the first of each kind, before those
-//! nearest to the events fill the rest.
+//! Ordinary calls around the events would otherwise hide the call that matters: a stolen key used from another
+//! address, or the one mutating call among a thousand reads. So up to half of the rows are the first of each kind;
+//! the rows nearest to the events fill the rest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::entry::Entry;
 
-/// Most distinct deeds that are told apart.
+/// Most distinct audit events that are remembered.
 const MAX_DEEDS: usize = 5_000;
 
 /// A row with its distance in seconds from the events.
 pub(super) type Row = (u64, Entry);
 
-/// How much a row says, the most first: what may have changed something, what was read, what failed.
+/// How much a row says, the most first: may have changed something, only read, failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Weight {
     Wrote,
@@ -34,7 +34,7 @@ impl Weight {
     }
 }
 
-/// What one row of each is kept of, in this order.
+/// A group of which one row is kept, in this order of precedence.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Group<'a> {
     Source(&'a str),
@@ -43,8 +43,9 @@ enum Group<'a> {
     Deed(Deed<&'a str>),
 }
 
-/// Who did what from where, at which service, and how it ended in the log's own words. Of logs of any application also on
-/// what: `get` says nothing without it. A platform's own log names each object that was read, and would repeat nothing.
+/// Who did what from where, at which service, and the outcome in the log's own words. For logs of any application the
+/// resource is included, since `get` says nothing without it. A platform's log names each object read, so including
+/// the resource would make every read distinct.
 type Deed<T> = (T, [Option<T>; 5], Weight);
 
 fn deed(entry: &Entry) -> Option<Deed<&str>> {
@@ -69,8 +70,8 @@ fn owned((name, what, weight): Deed<&str>) -> Deed<String> {
     )
 }
 
-/// The groups of a row. Records without a caller, of traffic or of systems, have their addresses by the thousand and are
-/// told apart by what they did alone.
+/// Returns the groups of a row. Records without a caller, of traffic or of systems, have addresses by the thousand
+/// and are grouped by action alone.
 fn groups(entry: &Entry) -> Vec<Group<'_>> {
     let caller = entry.access_key.as_ref().or(entry.principals.first());
     let called = caller.zip(entry.source_ip.as_ref());
@@ -85,8 +86,8 @@ fn groups(entry: &Entry) -> Vec<Group<'_>> {
     .collect()
 }
 
-/// Puts the rows in the order in which they are kept: first one of each kind, the heaviest first, at most half of `limit`;
-/// then by nearness. The rest is dropped.
+/// Sorts the rows by precedence and truncates them to `limit`: first one row of each group, at most half of `limit`,
+/// by weight; then the others by nearness to the events.
 pub(super) fn choose(rows: &mut Vec<Row>, limit: usize) {
     rows.sort_by_key(|(distance, entry)| (*distance, entry.at));
     let first = firsts(rows, limit.div_ceil(2));
@@ -103,7 +104,7 @@ pub(super) fn choose(rows: &mut Vec<Row>, limit: usize) {
     rows.extend(placed.into_iter().map(|(_, row)| row));
 }
 
-/// Which rows are the first of their kind, and in which order.
+/// Returns the indices of the first rows of each group, with their order.
 fn firsts(rows: &[Row], most: usize) -> HashMap<usize, usize> {
     let mut best: HashMap<Group<'_>, (Weight, usize)> = HashMap::new();
     for (index, (_, entry)) in rows.iter().enumerate() {
@@ -138,11 +139,11 @@ const fn rank(group: &Group<'_>) -> u8 {
     }
 }
 
-/// Who did what from where, and how it ended, over all rows that matched.
+/// The distinct audit events of all rows that matched.
 #[derive(Debug, Default)]
 pub(super) struct Deeds {
     seen: HashSet<Deed<String>>,
-    /// Whether some could not be told apart.
+    /// Whether some events could not be distinguished or were forgotten.
     lost: bool,
 }
 
@@ -153,14 +154,14 @@ impl Deeds {
             return;
         };
         self.seen.insert(owned(deed));
-        // Nothing is known of those that are forgotten, so none counts as shown.
+        // Forgotten events are unknown, so none of them counts as shown.
         if self.seen.len() > MAX_DEEDS {
             self.lost = true;
             self.seen.clear();
         }
     }
 
-    /// What rows beyond these hold: nothing but the same again, failures, or anything.
+    /// Classifies the rows that are not among `rows`: `repeats`, `failures`, or `others`.
     pub(super) fn beyond(&self, rows: &[Entry]) -> &'static str {
         let shown: HashSet<_> = rows.iter().filter_map(deed).map(owned).collect();
         let mut hidden = self.seen.difference(&shown);

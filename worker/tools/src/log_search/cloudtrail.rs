@@ -12,16 +12,16 @@ use super::wrapping;
 /// Keys under which files hold their records.
 pub(super) const LISTS: &[&str] = &wrapping::LISTS;
 
-/// The field that every record has.
+/// A field that every record has.
 pub(super) const NAME: &str = "eventName";
 
-/// Whether something without the name of an event is another kind of what CloudTrail writes: an insight has that name in its
+/// Returns whether a value without an event name is another CloudTrail format: an insight has the event name in its
 /// details.
 pub(super) fn is_another_kind(record: &Value) -> bool {
     record.get("insightDetails").is_some()
 }
 
-/// Whether something seems to be a record whose name cannot be read.
+/// Returns whether a value seems to be a record whose name cannot be read.
 pub(super) fn seems_a_record(record: &Value) -> bool {
     ["eventTime", "userIdentity", "eventSource"]
         .iter()
@@ -54,7 +54,7 @@ pub(super) fn entry(record: &Value) -> Option<Entry> {
             mentions(value, &mut entry.mentions);
         }
     }
-    // The session of an instance's role is named after the instance.
+    // The session of an instance role is named after the instance.
     entry.mentions.extend(entry.principals.iter().cloned());
     entry.column("principal", entry.principals.first().cloned());
     entry.column("access_key", entry.access_key.clone());
@@ -70,7 +70,7 @@ pub(super) fn entry(record: &Value) -> Option<Entry> {
     Some(entry)
 }
 
-/// All names of who called: ARN, role, user, principal id and its parts.
+/// Returns all names of the caller: ARN, role, user, principal id and its parts.
 fn principals(record: &Value) -> Vec<String> {
     let mut names: Vec<String> = [
         "/userIdentity/arn",
@@ -84,7 +84,7 @@ fn principals(record: &Value) -> Vec<String> {
     .iter()
     .filter_map(|pointer| text(record, pointer))
     .collect();
-    // The root user has no name here; findings call it by its type.
+    // The root user has no name here; findings use the identity type.
     let kind = text(record, "/userIdentity/type");
     names.extend(kind.filter(|kind| names.is_empty() || kind == "Root"));
     let parts: Vec<String> = names
@@ -103,7 +103,7 @@ fn principals(record: &Value) -> Vec<String> {
     names
 }
 
-/// What it was done to: the record's first resource, else the parameter that names one.
+/// Returns the resource: the first one of the record, else the parameter that names one.
 fn resource(record: &Value) -> Option<String> {
     const PARAMETERS: [&str; 11] = [
         "bucketName",
@@ -125,7 +125,7 @@ fn resource(record: &Value) -> Option<String> {
     })
 }
 
-/// Whether the session had a second factor; CloudTrail says it in two places, as text.
+/// Returns whether the session used MFA. CloudTrail writes this in two places, as text.
 fn mfa(record: &Value) -> Option<bool> {
     let session = text(
         record,

@@ -1,41 +1,40 @@
-//! One log record, as all formats share it.
+//! A log record in the form that all formats share.
 
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-/// Most texts of one record that are looked at for filtering; a CloudTrail record of 256 KB, the largest, has fewer.
+/// Most texts of one record that are searched. A CloudTrail record of 256 KB, the largest, has fewer.
 const MAX_MENTIONS: usize = 16_384;
 
-/// One log record.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Entry {
     pub(super) at: Option<DateTime<Utc>>,
-    /// When it ended, where it tells of more than a moment.
+    /// End of the record, if it covers more than a moment.
     pub(super) until: Option<DateTime<Utc>>,
     pub(super) action: Option<String>,
-    /// Service that did it, e.g. `s3.amazonaws.com`.
+    /// Service that handled the call, e.g. `s3.amazonaws.com`.
     pub(super) service: Option<String>,
-    /// Who did it, the fullest name first.
+    /// Names of the caller, the fullest first.
     pub(super) principals: Vec<String>,
     pub(super) access_key: Option<String>,
     pub(super) source_ip: Option<String>,
     pub(super) destination_ip: Option<String>,
-    /// Other texts of the record that may name a thing.
+    /// Other texts of the record that may name a value.
     pub(super) mentions: Vec<String>,
     pub(super) failed: bool,
-    /// Whether it tells that the log lacks others of its time.
+    /// Whether the record reports that the log lacks others of its time.
     pub(super) skips: bool,
-    /// Whether the platform says that it changes nothing.
+    /// Whether the platform says that the call changes nothing.
     pub(super) reads: bool,
     pub(super) bytes: Option<u64>,
-    /// Columns that only this format has, or that it fills in its own way.
+    /// Columns that only this format has, or that it fills differently.
     pub(super) columns: Map<String, Value>,
 }
 
 impl Entry {
-    /// The record as it is shown: the columns of its format, null where the record lacks one.
+    /// Returns the row for an answer: the columns of the format, null where the record lacks one.
     pub(super) fn row(self) -> Value {
         let mut row = self.columns;
         row.insert("at".to_owned(), serde_json::json!(self.at));
@@ -44,8 +43,8 @@ impl Entry {
         Value::Object(row)
     }
 
-    /// The same with its addresses in the one spelling that alerts and rows are compared in; what the log wrote is kept
-    /// among what it mentions.
+    /// Returns the record with canonical addresses, as alerts and rows use them. The original spellings are kept as
+    /// mentions.
     pub(super) fn canonical(mut self) -> Self {
         for address in [&mut self.source_ip, &mut self.destination_ip] {
             let Some(written) = address.as_mut() else {
@@ -63,7 +62,7 @@ impl Entry {
         self
     }
 
-    /// Its start and its end, which are one for most.
+    /// Returns start and end, which are equal for most records.
     pub(super) fn span(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
         let at = self.at?;
         Some((at, self.until.map_or(at, |until| until.max(at))))
@@ -74,13 +73,14 @@ impl Entry {
     }
 }
 
-/// An address in its one spelling, `::ffff:192.0.2.1` as `192.0.2.1`; nothing where it is none.
+/// Returns the canonical form of an address, `192.0.2.1` for `::ffff:192.0.2.1`, or `None` when the text is no
+/// address.
 pub(super) fn canonical(text: &str) -> Option<String> {
     let ip: IpAddr = text.trim().parse().ok()?;
     Some(ip.to_canonical().to_string())
 }
 
-/// The text at a pointer, where it is one.
+/// Returns the text at a pointer, or `None` when the value is no text.
 pub(super) fn text(record: &Value, pointer: &str) -> Option<String> {
     match record.pointer(pointer)? {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
@@ -89,7 +89,7 @@ pub(super) fn text(record: &Value, pointer: &str) -> Option<String> {
     }
 }
 
-/// All texts at and below a value.
+/// Collects all texts at and below a value.
 pub(super) fn mentions(value: &Value, into: &mut Vec<String>) {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
@@ -105,7 +105,7 @@ pub(super) fn mentions(value: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// A moment as logs write it: RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970.
+/// Parses a timestamp of a log: RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970.
 pub(super) fn moment(value: &Value) -> Option<DateTime<Utc>> {
     if let Value::String(text) = value {
         return crate::moment::parse(text, crate::moment::Edge::Start)

@@ -1,8 +1,8 @@
-//! Which files a log consists of.
+//! The files that belong to a log.
 //!
-//! A folder means all log files below it, those that were rotated last; a glob is matched against the whole path, and what
-//! matches is read whatever its ending. Symbolic links below the path are not followed, so that a log never leads out of
-//! itself. What of a folder is not read is said, but for what only stands beside logs.
+//! A folder means all log files below it, including rotated ones. A glob is matched against the whole path, and every
+//! match is read whatever its extension. Symbolic links below the path are not followed, so that a log never leads
+//! outside of its folder. Unread files of a folder are reported, except companions of logs.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -19,16 +19,16 @@ const MAX_FILES: usize = 2_000;
 /// Deepest folder below the configured one.
 const MAX_DEPTH: usize = 12;
 
-/// Endings of what is taken for a log in a folder.
+/// Extensions of log files in a folder.
 const ENDINGS: [&str; 5] = ["json", "jsonl", "ndjson", "log", "txt"];
 
-/// Endings of what is unpacked while it is read.
+/// Extensions of files that are decompressed while they are read.
 const PACKED: [&str; 5] = ["gz", "zst", "zstd", "bz2", "zip"];
 
-/// Endings of files that were put aside by whoever rotates logs.
+/// Extensions of rotated files.
 const PUT_ASIDE: [&str; 4] = ["old", "bak", "prev", "orig"];
 
-/// Endings, and whole names, of what stands beside logs and is none.
+/// Extensions and names of files that accompany logs and are none.
 const COMPANIONS: [&str; 18] = [
     "md",
     "sha1",
@@ -50,16 +50,17 @@ const COMPANIONS: [&str; 18] = [
     "checksums",
 ];
 
-/// The files of a log, in the order of their names.
+/// The files of a log, sorted by name.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     pub(super) paths: Vec<PathBuf>,
-    /// What was found and cannot be read, in words.
+    /// Messages about files that cannot be read.
     pub(super) problems: Vec<String>,
 }
 
 impl Files {
-    /// Where these are more than one search reads, takes out what was last written to before its time, unless that is all.
+    /// Removes files last written before `since` when the log exceeds the limits of one search, unless nothing would
+    /// remain.
     pub(super) fn pass_over_older(&mut self, since: SystemTime, max_bytes: u64) {
         let of = |path: &PathBuf| fs::metadata(path).ok();
         let bytes: u64 = self.paths.iter().filter_map(of).map(|it| it.len()).sum();
@@ -75,7 +76,7 @@ impl Files {
         }
     }
 
-    /// Takes out what is beyond the files of one search, and says so.
+    /// Removes the files beyond the limit of one search and reports them.
     pub(super) fn bound(&mut self) {
         if self.paths.len() > MAX_FILES {
             let more = self.paths.len() - MAX_FILES;
@@ -87,11 +88,11 @@ impl Files {
     }
 }
 
-/// The files of `path`: a file, a folder, or a glob.
+/// Finds the files of `path`: a file, a folder, or a glob.
 ///
 /// # Errors
 ///
-/// When there is nothing to read.
+/// Fails when there is nothing to read.
 pub(super) fn find(path: &Path) -> Result<Files, String> {
     let mut files = Files::default();
     match fs::metadata(path) {
@@ -111,7 +112,7 @@ pub(super) fn find(path: &Path) -> Result<Files, String> {
                 .components()
                 .take_while(|part| !is_glob(Path::new(part.as_os_str())))
                 .collect();
-            // A `*` stands for one folder, so nothing deeper can match.
+            // A `*` matches one folder, so nothing deeper can match.
             let levels = match path.to_string_lossy().contains("**") {
                 true => usize::MAX,
                 false => {
@@ -150,11 +151,11 @@ fn is_glob(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '[', '{'])
 }
 
-/// What a file of a folder is by its name.
+/// What a file in a folder is, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Log,
-    /// It may hold a part of the log, and nobody here reads its like.
+    /// A file of an unsupported kind that may hold a part of the log.
     Unread,
     Companion,
 }
@@ -172,7 +173,7 @@ fn kind_of(path: &Path) -> Kind {
     }
 }
 
-/// Its name in lower case, without the ending of what it is packed with; an archive keeps it.
+/// Returns the name in lower case, without the extension of a compression. Archives keep theirs.
 fn unpacked_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.to_ascii_lowercase();
@@ -182,7 +183,7 @@ fn unpacked_name(path: &Path) -> String {
     }
 }
 
-/// Whether it is named as logs are once they are put aside: `auth.log.1`, `auth.log-20261122`, `app.jsonl.2026-11-22.gz`,
+/// Returns whether the name is that of a rotated log: `auth.log.1`, `auth.log-20261122`, `app.jsonl.2026-11-22.gz`,
 /// `messages.1`, `audit.old`.
 fn is_rotated(path: &Path) -> bool {
     let name = unpacked_name(path);
@@ -199,17 +200,17 @@ fn is_rotated(path: &Path) -> bool {
     behind_log || is_put_aside
 }
 
-/// One look through a folder and what is below it.
+/// One walk through a folder and its subfolders.
 struct Walk<'a> {
     base: &'a Path,
-    /// How many levels below the base what is wanted may lie.
+    /// Number of levels below the base at which files can match.
     levels: usize,
     wanted: &'a dyn Fn(&Path) -> Kind,
-    /// Files of kinds that are not read.
+    /// Files of unsupported kinds.
     unread: Vec<PathBuf>,
-    /// Links to what would be read if it were there itself.
+    /// Links to files that would otherwise be read.
     links: Vec<PathBuf>,
-    /// Whether folders were too deep.
+    /// Whether some folders were too deep.
     is_cut: bool,
 }
 
@@ -265,7 +266,7 @@ impl<'a> Walk<'a> {
             let (path, Ok(kind)) = (entry.path(), entry.file_type()) else {
                 continue;
             };
-            // That folder is for repairs of the disk, and only root can read it.
+            // That folder is used for repairs of the disk, and only root can read it.
             let is_way = depth < self.levels && entry.file_name() != "lost+found";
             if kind.is_dir() && is_way {
                 self.folder(&path, depth + 1, files);
@@ -283,7 +284,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a link leads to a file or folder that is not read at its own place.
+/// Returns whether a link leads to a file or folder that is not read under its own path.
 fn leads_elsewhere(link: &Path, base: &Path, read: &[PathBuf]) -> bool {
     let (target, base_itself) = match (fs::canonicalize(link), fs::canonicalize(base)) {
         (Err(error), _) => return error.kind() != ErrorKind::NotFound,

@@ -1,4 +1,4 @@
-//! What a search looks for, and whether a record is it. All conditions must hold.
+//! The conditions of a search. A record matches when all of them hold.
 
 use std::net::IpAddr;
 
@@ -16,30 +16,31 @@ pub(super) struct Search {
     pub(super) filters: Filters,
     pub(super) range: Range,
     pub(super) now: DateTime<Utc>,
-    /// The alert's own events; rows nearest to them are shown.
+    /// The time of the alert's events. Rows nearest to it are shown.
     pub(super) events: Option<(DateTime<Utc>, DateTime<Utc>)>,
     pub(super) limit: usize,
 }
 
-/// Of actions; only `*` is special.
+/// A glob for actions, in which only `*` is special.
 type Glob = WildMatchPattern<'*', '\0'>;
 
-/// What records must name.
+/// Values that records must name.
 #[derive(Debug, Default)]
 pub(super) struct Filters {
     pub(super) indicators: Vec<(&'static str, Subject)>,
-    /// Whether records tell who did it wherever they like: where no field of theirs does, their texts are searched.
+    /// Whether the format has no fixed field for the caller. A record without such a field is then matched by its
+    /// texts.
     pub(super) is_free: bool,
     pub(super) action: Option<(String, Glob)>,
 }
 
 impl Filters {
-    /// Sets the glob over actions; only `*` is special.
+    /// Sets the glob for actions, in which only `*` is special.
     pub(super) fn set_action(&mut self, text: &str) {
         self.action = Some((text.to_owned(), Glob::new_case_insensitive(text)));
     }
 
-    /// The filters as they are told in the answer.
+    /// Returns the filters for the answer.
     pub(super) fn told(&self) -> Map<String, Value> {
         let mut told: Map<String, Value> = self
             .indicators
@@ -62,14 +63,14 @@ impl Filters {
             .is_none_or(|(_, glob)| acts(entry, glob))
     }
 
-    /// Whether a record that matches only mentions the principal or key, and does not tell who did it.
+    /// Returns whether a matching record only mentions the principal or key and does not name its caller.
     pub(super) fn only_mentioned_in(&self, entry: &Entry) -> bool {
         let mut filters = self.indicators.iter();
         filters.any(|(name, _)| lacks(entry, name))
     }
 }
 
-/// Whether no field of the record tells what this filter compares.
+/// Returns whether the record lacks every field that this filter compares.
 fn lacks(entry: &Entry, filter: &str) -> bool {
     match filter {
         "principal" => entry.principals.is_empty(),
@@ -106,7 +107,8 @@ fn mentioned(entry: &Entry, value: &str) -> bool {
         .any(|text| holds_word(&text.to_ascii_lowercase(), &value))
 }
 
-/// Whether `value` stands in `text` as a whole, both in lower case: `10.0.0.1` is not in `10.0.0.10`, `logs` is not in `logs-old`.
+/// Returns whether `value` occurs in `text` as a whole word, both in lower case: `10.0.0.1` is not in `10.0.0.10`,
+/// `logs` is not in `logs-old`.
 fn holds_word(text: &str, value: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     let joins = |c: char| part(c) || c == '.';
@@ -114,7 +116,7 @@ fn holds_word(text: &str, value: &str) -> bool {
         let before = text.get(..at).and_then(|head| head.chars().next_back());
         let mut after = text.get(at + value.len()..).unwrap_or_default().chars();
         let next = after.next();
-        // A dot goes on with the name, unless it ends a sentence.
+        // A dot continues the name unless it ends a sentence.
         let goes_on = match next {
             Some('.') => after.next().is_some_and(part),
             Some(c) => part(c),
@@ -124,7 +126,8 @@ fn holds_word(text: &str, value: &str) -> bool {
     })
 }
 
-/// The action alone, or with its service: `ListBuckets`, `s3:ListBuckets`, `s3.amazonaws.com:ListBuckets`.
+/// Returns whether the glob matches the action alone or with its service: `ListBuckets`, `s3:ListBuckets`,
+/// `s3.amazonaws.com:ListBuckets`.
 fn acts(entry: &Entry, glob: &Glob) -> bool {
     let Some(action) = entry.action.as_deref() else {
         return false;

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::entry::{Entry, mentions, moment, text};
 use super::wrapping;
 
-/// Keys under which files, and the API's answer, hold their entries.
+/// Keys under which files and API answers hold their entries.
 pub(super) const LISTS: &[&str] = &wrapping::LISTS;
 
-/// The field that every record has, and no other entry of a sink.
+/// A field that every record has and no other entry of a sink.
 pub(super) const PAYLOAD: &str = "protoPayload";
 
 pub(super) fn entry(record: &Value) -> Option<Entry> {
@@ -65,8 +65,8 @@ pub(super) fn entry(record: &Value) -> Option<Entry> {
     Some(entry)
 }
 
-/// What the platform says of whether the call only read: the log of admin activity holds what modifies, and permissions
-/// have a type. Nothing where it says nothing.
+/// Returns whether the platform says that the call only read, or `None` when the record does not say. The admin
+/// activity log holds only mutating calls, and permissions have a type.
 fn read_only(record: &Value, payload: &Value) -> Option<bool> {
     if text(record, "/logName").is_some_and(|name| name.ends_with("%2Factivity")) {
         return Some(false);
@@ -93,7 +93,7 @@ fn principals(payload: &Value) -> Vec<String> {
     .collect()
 }
 
-/// The last part of `…/serviceAccounts/x/keys/KEY`.
+/// Returns the last part of `…/serviceAccounts/x/keys/KEY`.
 fn key_id(payload: &Value) -> Option<String> {
     let name = text(payload, "/authenticationInfo/serviceAccountKeyName")?;
     name.rsplit('/').next().map(str::to_owned)

@@ -1,6 +1,6 @@
-//! Any log of JSON objects: fields by common names, or by the JSON pointers of the configuration.
+//! Any log of JSON objects, with fields at common names or at the JSON pointers of the configuration.
 //!
-//! Nothing in such a log is believed more than any text: who writes it is not known here.
+//! Nothing in such a log is trusted, since its writer is unknown.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use super::entry::{Entry, mentions, moment, text};
 /// Keys under which files may hold their records.
 pub(super) const LISTS: &[&str] = &[];
 
-/// The fields and their common places, those of Elastic Common Schema, of Route 53 query logs and of the sign-ins of Okta
-/// and Entra among them. A field can be placed elsewhere by configuration.
+/// The fields and their common names, including those of Elastic Common Schema, Route 53 query logs, and the sign-ins
+/// of Okta and Entra. The configuration can override each field.
 pub(super) const FIELDS: [(&str, &[&str]); 13] = [
     (
         "at",
@@ -153,13 +153,13 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
 /// Largest record that is shown whole, in bytes of JSON.
 const MAX_RECORD_BYTES: usize = 2048;
 
-/// How applications say that something did not succeed.
+/// Words by which applications report a failure.
 const FAILED: [&str; 11] = [
     "failure", "failed", "fail", "error", "deny", "denied", "rejected", "refused", "timeout",
     "401", "403",
 ];
 
-/// The same, where it is not said of a thing: `status` is as often the state that something was brought to.
+/// Words for a failure that count only for calls: as a `status` they are often the state that a resource was set to.
 const HELD_UP: [&str; 3] = ["invalid", "blocked", "locked"];
 
 /// Longest text of a larger record, in characters.
@@ -170,12 +170,12 @@ pub(super) fn entry(record: &Value, fields: &BTreeMap<String, String>) -> Option
     let values = |field: &str| values(record, fields.get(field), field);
     let value = |field: &str| values(field).into_iter().next();
     let word = |field: &str| value(field).and_then(|value| text(value, ""));
-    // Some write the code of what went well too.
+    // Some applications also write a code for success.
     let error = word("error").filter(|error| error != "0");
     let status = record.get("status");
     let is_status = !fields.contains_key("outcome")
         && status.is_some_and(|it| value("outcome").is_some_and(|said| std::ptr::eq(it, said)));
-    // Who is called by several names is found by each.
+    // A caller with several names is found by each.
     let principals = values("principal").into_iter();
     let mut entry = Entry {
         at: value("at").and_then(moment),
@@ -207,7 +207,7 @@ pub(super) fn entry(record: &Value, fields: &BTreeMap<String, String>) -> Option
     Some(entry)
 }
 
-/// What stands in the places of a field: in the one that is configured, else in all common ones.
+/// Returns the values of a field: at the configured pointer, else at all common names.
 fn values<'a>(record: &'a Value, configured: Option<&String>, field: &str) -> Vec<&'a Value> {
     if let Some(pointer) = configured {
         return record.pointer(pointer).into_iter().collect();
@@ -221,7 +221,7 @@ fn values<'a>(record: &'a Value, configured: Option<&String>, field: &str) -> Ve
         .collect()
 }
 
-/// Where a record of which no principal is read seems to name one: in its first text under such a key.
+/// Returns the first text under a key that seems to name a caller, for a record whose principal was not recognised.
 pub(super) fn unread_name(record: &Value) -> Option<String> {
     const NAMING: [&str; 5] = ["user", "principal", "actor", "login", "email"];
     let names = |key: &str| {
@@ -246,7 +246,7 @@ pub(super) fn unread_name(record: &Value) -> Option<String> {
     None
 }
 
-/// The record itself, or its scalars where it is large.
+/// Returns the record, or only its scalars when the record is large.
 fn shown(record: &Value) -> Value {
     if crate::guard::bytes(record) <= MAX_RECORD_BYTES {
         return record.clone();
@@ -255,7 +255,7 @@ fn shown(record: &Value) -> Value {
     for (key, value) in record.as_object().into_iter().flatten().take(32) {
         match value {
             Value::String(text) => {
-                // Before the cut: half a secret is none that anybody knows.
+                // Redaction comes before the cut, since half a secret is not recognised.
                 let (text, _) = redact(text);
                 let cut: String = text.chars().take(MAX_TEXT_CHARS).collect();
                 let mark = if cut.len() < text.len() { "…" } else { "" };

@@ -1,8 +1,8 @@
-//! From the bytes of a log file to its records, one at a time.
+//! Splitting of a log file into records.
 //!
-//! Files of one object per line are read by the line, so that a broken line costs only itself. A file that is one array or
-//! one object with a list (`{"Records": […]}`) is read as a `stream`. Records are decoded as leniently as alerts are, for
-//! callers write parts of them, and what a strict parser refuses would hide the whole record.
+//! Files of one object per line are read by the line, so that a broken line loses only itself. A file that is one
+//! array or one object with a list (`{"Records": […]}`) is read by `stream`. Records are decoded as leniently as
+//! alerts: callers write parts of them, and a strict parser would lose the whole record.
 
 use std::io::{self, BufRead, Read};
 
@@ -11,26 +11,26 @@ use serde_json::Value;
 
 use super::stream;
 
-/// Longest record that is read, and longest line.
+/// Longest record or line that is read.
 pub(super) const MAX_RECORD_BYTES: usize = 1024 * 1024;
 
-/// What takes the records; it answers whether to go on.
+/// Receives the records and returns whether to continue.
 pub(super) type Take<'a> = &'a mut dyn FnMut(Value) -> bool;
 
-/// How a file ended.
+/// How reading a file ended.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ended {
     /// Lines or values that could not be read.
     pub(super) broken: u64,
-    /// Whether the taker said stop.
+    /// Whether the receiver stopped.
     pub(super) stopped: bool,
 }
 
-/// Hands every line to `take`, without its end; lines that are too long count as broken.
+/// Passes every line to `take`, without its line ending. Lines that are too long count as broken.
 ///
 /// # Errors
 ///
-/// When the file cannot be read on.
+/// Fails when the file cannot be read further.
 pub(super) fn lines(
     mut reader: impl BufRead,
     take: &mut dyn FnMut(&str) -> bool,
@@ -60,11 +60,11 @@ pub(super) fn lines(
     }
 }
 
-/// Hands every record to `take`: objects by the line, items of an array, items of a list under one of `lists`.
+/// Passes every record to `take`: one object per line, items of an array, or items of a list under one of `lists`.
 ///
 /// # Errors
 ///
-/// When the file cannot be read on.
+/// Fails when the file cannot be read further.
 pub(super) fn json(
     mut reader: impl BufRead,
     lists: &'static [&'static str],
@@ -85,7 +85,7 @@ pub(super) fn json(
     stream::read(reader, lists, take)
 }
 
-/// Whether the first line is a whole record, or no JSON at all.
+/// Returns whether the first line is a complete record, or no JSON at all.
 fn is_by_line(head: &[u8], lists: &[&str]) -> bool {
     let head = head
         .strip_prefix(b"\xef\xbb\xbf")
@@ -103,13 +103,13 @@ fn is_by_line(head: &[u8], lists: &[&str]) -> bool {
             .value
             .as_object()
             .is_some_and(|map| !lists.iter().any(|list| map.contains_key(*list))),
-        // A line that is broken before its end is a line; one that lacks its end goes on below.
+        // A line that is broken before its end is a line; a value that lacks its end continues below.
         Err(ReadError::NotJson { column, .. }) => column <= first.trim_end().chars().count(),
         Err(_) => true,
     }
 }
 
-/// The records in one value.
+/// Passes the records in one value to `take`.
 fn unpack(value: Value, lists: &[&str], take: Take<'_>) -> bool {
     match value {
         Value::Array(items) => items.into_iter().all(take),

@@ -1,4 +1,4 @@
-//! One pass over the files of a log: count, filter, keep the rows that say most.
+//! One pass over the files of a log: counts, filters, and keeps the rows that say most.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
@@ -19,49 +19,48 @@ use super::{Config, LogFormat, cloudtrail, files, gcp_audit, json_lines, unpack}
 use crate::content::{Content, unreadable};
 use crate::tool::unavailable;
 
-/// Size of the read buffer; the first line is looked for in it.
+/// Size of the read buffer, in which the first line is also looked for.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// How long before a search's time a file of it was last written to at the earliest, for clocks differ.
+/// How long before the searched time a file may have been last written to and still be read, since clocks differ.
 const LATE: TimeDelta = TimeDelta::days(1);
 
-/// Most distinct values that a summary counts; further ones are counted together.
+/// Most distinct values that a summary counts; the others are counted together.
 const MAX_DISTINCT: usize = 5_000;
 
-/// What a pass found.
+/// The result of a pass.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) files: usize,
     pub(super) scanned: u64,
     /// Lines that are no record of this format.
     pub(super) unreadable: u64,
-    /// Those of them that were read, and are something else: digests, other entries of the same sink.
+    /// Unreadable lines that were recognised as something else: digests, other entries of the same sink.
     pub(super) foreign: u64,
     pub(super) matched: u64,
-    /// Those of them that do not tell who did it, and mention the principal or key that was searched for.
+    /// Matching records that do not name their caller and only mention the principal or key.
     pub(super) only_mentioning: u64,
     /// Records within the searched time.
     pub(super) in_time: u64,
-    /// Records that tell no time that is read, and may be of any.
+    /// Records without a readable time, which can be of any time.
     pub(super) without_time: u64,
     pub(super) earliest: Option<DateTime<Utc>>,
-    /// The last one, as far as it is not after the search: a record of next year makes no log whole.
+    /// The last time in the log that is not after the search. A record of next year does not make a log complete.
     pub(super) latest: Option<DateTime<Utc>>,
-    /// When it is searched.
+    /// When the search runs.
     pub(super) now: Option<DateTime<Utc>>,
-    /// Records that say they are of later.
+    /// Records with a time in the future.
     pub(super) of_later: u64,
-    /// The rows that are kept.
     pub(super) rows: Vec<Row>,
     pub(super) deeds: Deeds,
     pub(super) summary: Summary,
-    /// What could not be read, in words.
+    /// Messages about what could not be read.
     pub(super) problems: Vec<String>,
     /// Bytes after which the pass was stopped, if it was.
     pub(super) stopped_after: Option<u64>,
-    /// Records within the searched time that tell of others which the platform lost.
+    /// Records within the searched time that report records lost by the platform.
     pub(super) skipping: u64,
-    /// A flow log was searched for an instance, and its records name none.
+    /// Whether a flow log was searched for an instance and its records name none.
     pub(super) lacks_instance: bool,
 }
 
@@ -79,7 +78,7 @@ pub(super) struct Summary {
 }
 
 impl Seen {
-    /// How many lines or records nobody knows the contents of.
+    /// Returns the number of lines or records whose contents are unknown.
     pub(super) const fn lost(&self) -> u64 {
         self.unreadable.saturating_sub(self.foreign)
     }
@@ -128,11 +127,11 @@ fn widen(
     *last = Some(last.map_or(at, |last| last.max(at)));
 }
 
-/// Reads the log and keeps what `search` asks for. Ends early when `stop` is set.
+/// Reads the log and keeps the records that `search` matches. Ends early when `stop` is set.
 ///
 /// # Errors
 ///
-/// When nothing could be read, or nothing that was read is a record of the format.
+/// Fails when nothing could be read, or when nothing is a record of the format.
 pub(super) fn run(config: &Config, search: &Search, stop: &AtomicBool) -> Result<Seen, ToolError> {
     let mut seen = Seen {
         now: Some(search.now),
@@ -154,11 +153,11 @@ pub(super) fn run(config: &Config, search: &Search, stop: &AtomicBool) -> Result
     Ok(seen)
 }
 
-/// How many records the log has, and what is wrong with it.
+/// Returns the number of records in the log and its problems.
 ///
 /// # Errors
 ///
-/// As [`run`].
+/// Same as [`run`].
 pub(super) fn check(config: &Config) -> Result<(usize, Vec<String>), String> {
     let mut seen = Seen::default();
     let (mut is_named, mut unread_name) = (false, None);
@@ -212,7 +211,7 @@ fn set_field(config: &Config, field: &str) -> String {
 
 type Each<'a> = &'a mut dyn FnMut(&mut Seen, Option<Entry>) -> bool;
 
-/// Reads the log; of one that is too large, what was written to since that time, if that is given.
+/// Reads the log. With a time, only files of an oversized log that were written since then are read.
 fn pass(
     config: &Config,
     since: Option<DateTime<Utc>>,
@@ -258,7 +257,7 @@ fn pass(
     Ok(())
 }
 
-/// Reads one file, and answers whether to go on. That it cannot be read, or not to its end, is told.
+/// Reads one file and returns whether to continue. A file that cannot be read to its end is reported.
 fn file(config: &Config, path: &Path, left: &mut u64, seen: &mut Seen, each: Each<'_>) -> bool {
     let mut goes_on = true;
     let read = unpack::parts(path, &mut |part| {
@@ -274,7 +273,7 @@ fn file(config: &Config, path: &Path, left: &mut u64, seen: &mut Seen, each: Eac
         let mut beyond = [0];
         if *left == 0 && bounded.into_inner().read(&mut beyond)? > 0 {
             seen.stopped_after = Some(config.max_scan_bytes);
-            // The record at the cut is whole in the file.
+            // The file has the whole record at the cut.
             seen.unreadable = seen.unreadable.saturating_sub(1).max(before);
         }
         goes_on = !ended?.stopped;
@@ -287,11 +286,11 @@ fn file(config: &Config, path: &Path, left: &mut u64, seen: &mut Seen, each: Eac
     goes_on
 }
 
-/// How records of a format of JSON are told from what else stands in its files.
+/// How records of a JSON format are distinguished from other contents of its files.
 struct Records {
     parse: fn(&Config, &Value) -> Option<Entry>,
     lists: &'static [&'static str],
-    /// Whether what is no record hides none.
+    /// Returns whether a value that is no record cannot contain one either.
     is_foreign: fn(&Value) -> bool,
 }
 
@@ -339,7 +338,7 @@ fn one(
             .iter()
             .filter_map(|load| (records.parse)(config, load))
             .collect();
-        // A part of a wrapping that is no record may be one that nobody could read.
+        // A part of an envelope that is no record may be an unreadable one.
         let lost = match within.is_empty() {
             true => !value.is_object() || !(records.is_foreign)(&value),
             false => holds_more(&loads.values, within.len(), &records),
@@ -359,7 +358,7 @@ fn one(
     Ok(ended)
 }
 
-/// Whether some of what a wrapping holds seems to be a record and was not read.
+/// Returns whether an envelope seems to contain records that were not read.
 fn holds_more(loads: &[Value], read: usize, records: &Records) -> bool {
     let innermost = loads
         .iter()
@@ -398,7 +397,7 @@ fn note(seen: &mut Seen, entry: Option<Entry>, each: Each<'_>) -> bool {
 }
 
 fn keep(seen: &mut Seen, search: &Search, mut entry: Entry) {
-    // A record without a time could be of any time: it is kept, and listed last.
+    // A record without a time could be of any time, so the record is kept and listed last.
     match entry.span() {
         Some(span) if !search.range.overlaps(span) => return,
         Some(_) => seen.in_time += 1,
@@ -409,7 +408,7 @@ fn keep(seen: &mut Seen, search: &Search, mut entry: Entry) {
         return;
     }
     seen.only_mentioning += u64::from(search.filters.only_mentioned_in(&entry));
-    // They were for filtering, and are most of what a record weighs.
+    // The mentions were needed only for filtering and are most of a record's size.
     entry.mentions = Vec::new();
     seen.matched += 1;
     seen.summary.add(&entry);
@@ -421,7 +420,7 @@ fn keep(seen: &mut Seen, search: &Search, mut entry: Entry) {
     }
 }
 
-/// In seconds, between what has a start and an end.
+/// Returns the seconds between two intervals.
 fn distance(
     span: Option<(DateTime<Utc>, DateTime<Utc>)>,
     events: Option<(DateTime<Utc>, DateTime<Utc>)>,

@@ -1,7 +1,7 @@
-//! Files of JSON that is not one record per line, cut into records by brackets and quotes alone.
+//! Splitting of JSON that is not one record per line, by brackets and quotes alone.
 //!
-//! Callers write parts of a log: a record that cannot be read must cost no other record. So what a record holds is read
-//! only after it was cut out, and no more than one is held at once.
+//! Callers write parts of a log, so an unreadable record must not lose another one. Each record is therefore parsed
+//! only after it was cut out, and only one is held at a time.
 
 use std::io::{self, BufRead};
 
@@ -9,11 +9,11 @@ use nightshift_alert::decode;
 
 use super::records::{Ended, MAX_RECORD_BYTES, Take};
 
-/// Hands the items of arrays, the items of a list under one of `lists`, and other objects to `take`.
+/// Passes the items of arrays, the items of a list under one of `lists`, and other objects to `take`.
 ///
 /// # Errors
 ///
-/// When the file cannot be read on.
+/// Fails when the file cannot be read further.
 pub(super) fn read(reader: impl BufRead, lists: &[&str], take: Take<'_>) -> io::Result<Ended> {
     let mut cutter = Cutter {
         reader,
@@ -37,7 +37,7 @@ struct Cutter<'a, R> {
 }
 
 impl<R: BufRead> Cutter<'_, R> {
-    /// What stands outside of all brackets.
+    /// Reads the values outside of all brackets.
     fn values(&mut self) -> io::Result<()> {
         let mut raw = Vec::new();
         while !self.ended.stopped {
@@ -55,7 +55,7 @@ impl<R: BufRead> Cutter<'_, R> {
         Ok(())
     }
 
-    /// A list of records; its bracket is next.
+    /// Reads a list of records, beginning at its bracket.
     fn list(&mut self, raw: &mut Vec<u8>) -> io::Result<()> {
         self.reader.consume(1);
         while !self.ended.stopped {
@@ -75,7 +75,7 @@ impl<R: BufRead> Cutter<'_, R> {
         Ok(())
     }
 
-    /// An object that is a record, or holds a list of them; its bracket is next.
+    /// Reads an object that is a record or contains a list of records, beginning at its bracket.
     fn object(&mut self, raw: &mut Vec<u8>) -> io::Result<()> {
         self.reader.consume(1);
         let mut listed = false;
@@ -89,7 +89,7 @@ impl<R: BufRead> Cutter<'_, R> {
                 }
                 Some(_) if self.value(raw)? => {
                     add(&mut object, raw);
-                    // What is not parted by anything shall not become one value.
+                    // A space keeps adjacent values without a separator from becoming one value.
                     add(&mut object, b" ");
                     if self.names_a_list(raw) && self.peek()? == Some(b':') {
                         self.reader.consume(1);
@@ -133,7 +133,7 @@ impl<R: BufRead> Cutter<'_, R> {
         }
     }
 
-    /// The next byte that is neither white space nor part of a byte-order mark; it stays unread.
+    /// Returns the next byte that is neither white space nor part of a byte-order mark, without consuming it.
     fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
             let buffer = self.reader.fill_buf()?;
@@ -148,7 +148,8 @@ impl<R: BufRead> Cutter<'_, R> {
         }
     }
 
-    /// Reads one value, and answers whether it ends before the file does. Of what is too long the head is kept.
+    /// Reads one value and returns whether it ends before the file does. Of a value that is too long, only the head
+    /// is kept.
     fn value(&mut self, raw: &mut Vec<u8>) -> io::Result<bool> {
         raw.clear();
         let mut value = Open::default();
@@ -168,13 +169,13 @@ impl<R: BufRead> Cutter<'_, R> {
     }
 }
 
-/// Appends as much as tells that a record is too long.
+/// Appends bytes up to the length that shows that a record is too long.
 fn add(raw: &mut Vec<u8>, bytes: &[u8]) {
     let room = (MAX_RECORD_BYTES + 1).saturating_sub(raw.len());
     raw.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
 }
 
-/// A value of which not all was seen.
+/// A value that was not read to its end.
 #[derive(Debug, Default)]
 struct Open {
     begun: bool,
@@ -184,7 +185,8 @@ struct Open {
 }
 
 impl Open {
-    /// Where the value ends, if it does in these bytes. It has at least one byte, so that whatever stands there is passed.
+    /// Returns where the value ends within these bytes, if it does. A value has at least one byte, so that any byte
+    /// is consumed.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
             let first = !self.begun;
@@ -199,7 +201,7 @@ impl Open {
                 continue;
             }
             match byte {
-                // A number or a word ends before whatever is none.
+                // A number or a word ends before any byte that cannot belong to it.
                 b'"' | b'{' | b'[' if self.depth == 0 && !first => return Some(at),
                 b'"' => self.quoted = true,
                 b'{' | b'[' => self.depth += 1,

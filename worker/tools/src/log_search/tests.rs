@@ -253,7 +253,7 @@ async fn a25_an_answer_over_records_that_cannot_be_read_is_not_whole() {
              unreadable in the log: 1, which may be of this"
         );
     }
-    // What was read and is no record of this format hides nothing.
+    // A recognised value that is no record of this format hides nothing.
     let digest = json!({"digestStartTime": "2026-03-02T01:00:00Z"});
     let insight =
         json!({"eventTime": "2026-03-02T01:00:00Z", "insightDetails": {"eventName": "x"}});
@@ -306,7 +306,7 @@ async fn a21_secrets_in_log_rows_do_not_come_out() {
     );
 }
 
-/// Text near what the formats hold, and any text.
+/// Generates text similar to the formats, and any text.
 fn any_log() -> impl Strategy<Value = String> {
     prop_oneof![
         "[\\[\\]{}\":,.\\- a-zA-Z0-9\n]{0,160}",

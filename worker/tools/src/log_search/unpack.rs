@@ -1,7 +1,8 @@
-//! What a log file holds once it is unpacked: gzip, Zstandard, bzip2 and zip, by their first bytes, whatever they are called.
+//! Decompression of log files: gzip, Zstandard, bzip2 and zip, recognised by their first bytes whatever the file
+//! name.
 //!
-//! Nothing is unpacked to disk or held whole. How much is read of what a file unpacks to is bounded by the reader, so a small
-//! file that unpacks to very much costs no more than a large one.
+//! Nothing is written to disk or held as a whole. The reader bounds how many decompressed bytes are read, so a small
+//! file with huge contents costs no more than a large one.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -15,7 +16,7 @@ use zip::ZipArchive;
 /// Most files of one zip archive that are read.
 const MAX_MEMBERS: usize = 2_000;
 
-/// How files begin that are not read, and what they are.
+/// First bytes of unsupported formats, and their names.
 const OTHERS: [(&[u8], &str); 7] = [
     (b"\xfd7zXZ\0", "compressed with xz"),
     (b"\x04\x22\x4d\x18", "compressed with lz4"),
@@ -26,17 +27,17 @@ const OTHERS: [(&[u8], &str); 7] = [
     (b"ORC", "a table of ORC"),
 ];
 
-/// Where a tar archive says that it is one.
+/// Offset and magic of a tar archive.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
-/// What takes the parts of a file; it answers whether to go on.
+/// Receives the parts of a file and returns whether to continue.
 pub(super) type TakePart<'a> = &'a mut dyn FnMut(&mut dyn Read) -> io::Result<bool>;
 
-/// Hands what a file holds to `take`: one part, or one for each file of an archive.
+/// Passes the contents of a file to `take`: one part, or one for each file of an archive.
 ///
 /// # Errors
 ///
-/// When it cannot be read, or is of a kind that is not read.
+/// Fails when the file is unreadable or of an unsupported format.
 pub(super) fn parts(path: &Path, take: TakePart<'_>) -> io::Result<()> {
     let mut file = BufReader::new(File::open(path)?);
     let head = file.fill_buf()?;
@@ -46,7 +47,7 @@ pub(super) fn parts(path: &Path, take: TakePart<'_>) -> io::Result<()> {
     stream(file, take).map(|_| ())
 }
 
-/// Hands on what a stream unpacks to, and answers whether to go on.
+/// Passes on the decompressed stream and returns whether to continue.
 fn stream(mut packed: impl BufRead, take: TakePart<'_>) -> io::Result<bool> {
     let head = packed.fill_buf()?;
     if head.starts_with(b"\x1f\x8b") {

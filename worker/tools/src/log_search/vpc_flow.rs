@@ -1,8 +1,7 @@
 //! VPC flow log records as text.
 //!
-//! Fields: <https://docs.aws.amazon.com/vpc/latest/userguide/flow-log-records.html>. Without a header line the fields are
-//! those of version 2. A record is about an interface, so an instance can be searched for only where the header has
-//! `instance-id`.
+//! Fields: <https://docs.aws.amazon.com/vpc/latest/userguide/flow-log-records.html>. Without a header line the fields
+//! are those of version 2. A record is about an interface, so a search by instance needs `instance-id` in the header.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -27,7 +26,7 @@ const VERSION_2: [&str; 14] = [
     "log-status",
 ];
 
-/// Which field stands where in a file.
+/// The position of each field in a file.
 #[derive(Debug)]
 pub(super) struct Layout {
     names: Vec<String>,
@@ -42,7 +41,7 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// The layout that a header line names; nothing where the line is a record.
+    /// Parses a header line; returns `None` when the line is a record.
     pub(super) fn from_header(line: &str) -> Option<Self> {
         let names: Vec<String> = line
             .split_whitespace()
@@ -62,10 +61,10 @@ impl Layout {
         self.names.iter().any(|have| have == name)
     }
 
-    /// Reads a record.
+    /// Parses a record.
     pub(super) fn entry(&self, line: &str) -> Option<Entry> {
         let mut cells: Vec<&str> = line.split_whitespace().collect();
-        // Exports from CloudWatch put their own time before the record.
+        // Exports from CloudWatch put their own timestamp before the record.
         if cells.len() == self.names.len() + 1
             && cells
                 .first()
@@ -133,12 +132,13 @@ fn outcome(action: Option<&str>) -> Value {
     match action {
         Some("ACCEPT") => Value::from("accepted"),
         Some("REJECT") => Value::from("rejected"),
-        // NODATA says that there was no traffic, SKIPDATA that some was not written down.
+        // NODATA means that there was no traffic, SKIPDATA that some was not recorded.
         _ => Value::Null,
     }
 }
 
-/// The addresses of interfaces on the way, of a NAT gateway or of a pod's host, where the packet names other ends.
+/// Returns the addresses of interfaces on the way, of a NAT gateway or a pod's host, where the packet names other
+/// ends.
 fn via<'a>(cell: impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
     let passed = |inner: &str, outer: &str| {
         let (packet, interface) = (canonical(cell(inner)?)?, canonical(cell(outer)?)?);
@@ -150,7 +150,7 @@ fn via<'a>(cell: impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
         .collect()
 }
 
-/// <https://www.iana.org/assignments/protocol-numbers>
+/// Returns the name of a protocol, <https://www.iana.org/assignments/protocol-numbers>.
 fn protocol(number: u64) -> String {
     match number {
         1 => "icmp".to_owned(),

@@ -1,8 +1,8 @@
-//! What carriers put around the records of the clouds: EventBridge, CloudWatch Logs, Kinesis and Firehose, Pub/Sub, SNS and SQS,
-//! search engines.
+//! Envelopes around log records: EventBridge, CloudWatch Logs, Kinesis and Firehose, Pub/Sub, SNS and SQS, search
+//! engines.
 //!
-//! Only what is no record itself is opened, and only where a carrier puts its load: elsewhere in a record stands what
-//! callers chose, which must not become a record of the platform.
+//! Only values that are no records themselves are opened, and only where a carrier puts its payload. Other parts of a
+//! record hold values chosen by callers, which must not become records of the platform.
 
 use std::io::Read;
 
@@ -12,7 +12,8 @@ use flate2::read::MultiGzDecoder;
 use nightshift_alert::decode;
 use serde_json::Value;
 
-/// Where carriers put one record or a list of them, as a value, as JSON in a text, or as Base64 of it, perhaps packed.
+/// Where carriers put one record or a list of records: as a value, as JSON in a string, or as Base64, possibly
+/// compressed.
 const LOADS: [&str; 14] = [
     "detail",
     "_source",
@@ -30,33 +31,32 @@ const LOADS: [&str; 14] = [
     "value",
 ];
 
-/// Lists that are cut into their items while they are read, beside those of the format.
+/// Lists that are split into items while they are read, beside those of the format.
 pub(super) const LISTS: [&str; 5] = ["Records", "records", "logEvents", "events", "entries"];
 
-/// Most wrappings around one record.
+/// Most envelopes around one record.
 const MAX_DEPTH: usize = 6;
 
-/// Most bytes that a packed load comes to.
+/// Most bytes of a decompressed payload.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// What a wrapping holds.
+/// The payloads of an envelope.
 #[derive(Debug, Default)]
 pub(super) struct Loads {
-    /// The values, those within further wrappings among them.
+    /// The values, including those within nested envelopes.
     pub(super) values: Vec<Value>,
-    /// Loads that could not be read.
+    /// Payloads that could not be read.
     pub(super) broken: usize,
 }
 
 impl Loads {
-    /// Opens a value. It holds nothing where it is no wrapping.
+    /// Opens a value. The result is empty when the value is no envelope.
     pub(super) fn of(value: &Value) -> Self {
         let mut loads = Self::default();
         loads.open(value, 0);
         loads
     }
 
-    /// Whether there is nothing in it.
     pub(super) const fn is_empty(&self) -> bool {
         self.values.is_empty() && self.broken == 0
     }
@@ -91,7 +91,7 @@ impl Loads {
     }
 }
 
-/// JSON in a text, or in Base64.
+/// Parses JSON in a string or in Base64.
 fn from_text(text: &str) -> Option<Value> {
     let text = text.trim();
     if text.starts_with(['{', '[']) {
@@ -110,8 +110,8 @@ fn from_text(text: &str) -> Option<Value> {
     decode(&bytes).ok().map(|decoded| decoded.value)
 }
 
-/// Whether a value has a field of this name anywhere, also in JSON that a text holds: then it may be a record that nobody
-/// could read.
+/// Returns whether a value has a field of this name anywhere, also in JSON within a string. Such a value may be an
+/// unreadable record.
 pub(super) fn mentions_field(value: &Value, name: &str) -> bool {
     let mut open = vec![value];
     while let Some(value) = open.pop() {

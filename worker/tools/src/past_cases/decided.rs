@@ -1,7 +1,7 @@
-//! What people's verdicts clear: exactly the subjects that were judged, of the same type and account, no more severe, for 90
-//! days, until a person calls one of them malicious.
+//! Exonerations by verdicts of people: exactly the judged subjects, of the same type and account, with no higher
+//! severity, for 90 days or until a person calls one of them malicious.
 //!
-//! A machine's verdict is never looked at here. The engine checks what is proposed like any other record.
+//! Verdicts of a machine are ignored here. The engine checks these exonerations like any other record.
 
 use chrono::Duration;
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Resource, Role};
@@ -9,14 +9,14 @@ use nightshift_engine::{Exoneration, Extent, PersonDecision, Scope, Verdict};
 
 /// Kind of these exonerations.
 const KIND: &str = "person_verdict";
-/// How long a person's verdict clears.
+/// Days for which a person's verdict clears.
 const DAYS: i64 = 90;
 
-/// How the ids of keys begin that AWS makes for each session: the next one is never that which was judged.
+/// Prefix of temporary AWS access key ids. Each session gets another one, so a later key never equals a judged one.
 const TEMPORARY: &str = "ASIA";
 
-/// The exonerations that a person's decision makes for this alert: one for each subject that was judged, or none. It is the
-/// newest about somebody who acts here: people change their minds.
+/// Returns one exoneration for each judged subject, or none. The decision is the newest about an actor of the alert,
+/// since people change their minds.
 pub(super) fn exonerations(decision: &PersonDecision, alert: &Alert) -> Vec<Exoneration> {
     if !decision.verdict.is_benign() || decision.ended_at.is_some() || !is_alike(decision, alert) {
         return Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn exonerations(decision: &PersonDecision, alert: &Alert) -> Vec<Exon
             .iter()
             .filter(|one| one.role != Role::Related)
     };
-    // One more, and it is another thing that somebody does. A session's key is nobody but who it was made for.
+    // An additional subject makes this another activity. A session key stands only for its owner.
     let is_new = |one: &Indicator| !was_judged(&one) && !is_temporary(one);
     let acts = alert.with_role(Role::Actor).next().is_some();
     if acts == decision.actors.is_empty() || subjects().any(is_new) {
@@ -51,7 +51,7 @@ fn is_temporary(one: &Indicator) -> bool {
     one.kind == IndicatorKind::AccessKey && one.value.starts_with(TEMPORARY)
 }
 
-/// Whether an alert is of the account, type and resources that were judged, and not more severe.
+/// Returns whether the alert has the judged account, type and resources, and no higher severity.
 fn is_alike(decision: &PersonDecision, alert: &Alert) -> bool {
     let is_same_resource = |resource: &Resource| {
         let mut judged = decision.resources.iter();

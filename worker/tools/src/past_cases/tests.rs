@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::testing;
 
-/// Earlier cases that remember what they were asked.
+/// Earlier cases that record the queries made.
 struct Fake {
     cases: Result<Vec<PastCase>, String>,
     asked: Mutex<Vec<PastQuery>>,

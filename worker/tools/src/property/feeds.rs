@@ -1,4 +1,4 @@
-//! The findings of worlds, as their feeds write them, in the spellings that feeds have.
+//! The findings of scenarios in the formats and spellings of their feeds.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::ReadOptions;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::world::{Actor, Dice, World};
 
-/// The shape of a finding.
+/// The format of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Feed {
     GuardDuty,
@@ -31,7 +31,7 @@ use Feed::{
     Probe, Runtime, Scc, SccPosture, Sequence,
 };
 
-/// Each shape with its type, where it has one, and how many actors or far ends it may have.
+/// Each format with its finding type, if fixed, and its maximum number of actors or far ends.
 const ALL: [(Feed, &str, usize); 14] = [
     (GuardDuty, "", 1),
     (Sequence, "AttackSequence:IAM/CompromisedCredentials", 12),
@@ -74,12 +74,12 @@ impl Feed {
         !matches!(self, Outbound | Dns | Runtime | OcsfOutbound | SccPosture)
     }
 
-    /// Whether the finding tells whose keys and addresses are whose, of so many actors.
+    /// Returns whether a finding with this number of actors says which keys and addresses belong to whom.
     pub(super) const fn ties(self, actors: usize) -> bool {
         !matches!(self, Generic) || actors == 1
     }
 
-    /// Whether the finding tells users from roles.
+    /// Returns whether the finding distinguishes users from roles.
     pub(super) const fn tells_kinds(self) -> bool {
         matches!(self, GuardDuty | Sequence | Asff | OcsfGuardDuty)
     }
@@ -90,7 +90,7 @@ impl Feed {
             Scc => format!("//cloudresourcemanager.googleapis.com/projects/{account}"),
             SccPosture => format!("web-{number}"),
             AsffOther | Probe => format!("i-0a1b2c3d4e5f6071{number}"),
-            // Anybody may call a bucket as others are called.
+            // Bucket names can be chosen by anybody and equal other names.
             _ if self.has_actors() => {
                 dice.pick(&[format!("ledger-{number}"), "deploy-0".to_owned()])
             }
@@ -98,7 +98,7 @@ impl Feed {
         }
     }
 
-    /// What a machine contacts or runs, by the column of its row.
+    /// Returns what a machine contacts or runs, by the column of its row.
     pub(super) fn beside(self, dice: &mut Dice, column: &str, many: usize) -> Vec<String> {
         let address = |dice: &mut Dice, number| format!("198.51.{number}.{}", 1 + dice.below(250));
         match (self, column) {
@@ -116,7 +116,7 @@ impl Feed {
         }
     }
 
-    /// Who acts in such a finding.
+    /// Returns an actor of such a finding.
     pub(super) fn actor(self, dice: &mut Dice, number: usize, account: &str) -> Actor {
         let base = dice.pick(&["ci-inventory", "deploy", "audit.reader", "Backup_Agent"]);
         let key = dice.pick(&["ASIAEXAMPLE", "AKIAEXAMPLE"]);
@@ -144,7 +144,7 @@ impl Feed {
                         actor.name = Some(format!("cy.{number}@corp.example"))
                     }
                     1 if self == OcsfVendor => actor.name = None,
-                    // Of another account the finding tells the ARN.
+                    // For another account the finding contains the ARN.
                     2 if matches!(self, OcsfVendor | Generic) => {
                         actor.account = "555566667777".to_owned();
                     }
@@ -171,7 +171,7 @@ impl Feed {
     }
 }
 
-/// The settings that the messages are read with: a feed of the configuration.
+/// Returns the options for reading the messages: a feed of the configuration.
 pub(super) fn options() -> ReadOptions {
     let fields = [
         ["id", "/ref"],
@@ -199,7 +199,7 @@ pub(super) fn options() -> ReadOptions {
     }
 }
 
-/// What stands where an address is expected, in a spelling that feeds have.
+/// Returns the value where an address is expected, in a spelling that feeds use.
 fn from(dice: &mut Dice, actor: &Actor, index: usize) -> Value {
     if let Some(odd) = &actor.unreadable {
         return odd.clone();
@@ -223,7 +223,7 @@ pub(super) fn session(actor: &Actor) -> String {
     format!("{}-run", actor.name.as_deref().unwrap_or("some").len())
 }
 
-/// The ARN by which the platform knows a principal.
+/// Returns the ARN of a principal on the platform.
 pub(super) fn arn(actor: &Actor) -> String {
     let (name, account) = (actor.name.as_deref().unwrap_or("somebody"), &actor.account);
     match actor.is_user {
@@ -491,7 +491,7 @@ fn scc(world: &mut World) -> Value {
 }
 
 fn generic(world: &mut World) -> Value {
-    // Of one a feed writes the value, of several a list.
+    // A feed writes one value as such and several as a list.
     let list = |mut values: Vec<Value>| match values.len() {
         1 => values.remove(0),
         _ => Value::Array(values),

@@ -1,4 +1,4 @@
-//! Audit logs of worlds: whole, or cut and broken; then what they do not show is a call that nobody allowed.
+//! Audit logs of scenarios, complete or damaged. The hidden part of a damaged log contains an unauthorised call.
 
 use std::fs;
 use std::io::Write;
@@ -15,7 +15,6 @@ use super::registers::text;
 use super::world::{Actor, Dice, World};
 use crate::{Content, LogFormat, LogSearch, ToolConfig};
 
-/// A call.
 #[derive(Debug, Clone, Default)]
 struct Act {
     at: DateTime<Utc>,
@@ -28,18 +27,18 @@ struct Act {
     fails: bool,
 }
 
-/// How a log is written.
+/// The layout of a log.
 #[derive(Debug, Clone, Copy)]
 enum Form {
     Records,
     Lines,
     Events,
     Groups,
-    /// Several packed files in a folder.
+    /// Several compressed files in a folder.
     Packed,
 }
 
-/// What is wrong with a log, so that a part of it is not seen.
+/// A damage that hides a part of the log.
 #[derive(Debug, Clone, Copy)]
 enum Damage {
     EndsEarly,
@@ -51,8 +50,8 @@ enum Damage {
 }
 
 impl Damage {
-    /// Picks a damage that searches show. A log of others is known by the alert's own call, which no log must hold of a mere
-    /// name.
+    /// Picks a damage that a search can detect. A log of other callers is recognised by the lack of the alert's own
+    /// call, which is not demanded of a mere name.
     fn pick(world: &mut World, own: &Act) -> Self {
         let is_mere_name = own.key.is_none() && world.feed == Feed::Generic;
         match world.dice.pick(&DAMAGES) {
@@ -71,7 +70,7 @@ const DAMAGES: [Damage; 6] = [
     Damage::OfOthers,
 ];
 
-/// A service and what it was asked for.
+/// A service and the action called.
 type Call = (&'static str, &'static str);
 const LIST_USERS: Call = ("iam.amazonaws.com", "ListUsers");
 const PUT_OBJECT: Call = ("s3.amazonaws.com", "PutObject");
@@ -89,7 +88,7 @@ pub(super) struct Log {
     form: Form,
     damage: Option<Damage>,
     acts: Vec<Act>,
-    /// What stands in the part that is not seen.
+    /// Calls in the hidden part.
     hidden: Vec<Act>,
 }
 
@@ -106,7 +105,7 @@ impl Log {
         }
     }
 
-    /// Adds what an actor did: the calls of the finding, others that are allowed, and now and then one that is not.
+    /// Adds the calls of an actor: those of the finding, others that are allowed, and sometimes an unauthorised one.
     pub(super) fn add(
         &mut self,
         world: &mut World,
@@ -143,7 +142,7 @@ impl Log {
         if calls && !self.is_google {
             self.acts.push(own.calling(PUT_OBJECT, false));
             self.acts.push(own.calling(ASSUME_ROLE, true));
-            // The next key of a session is whose it is.
+            // The next key of a session belongs to the same actor.
             let next = Some(format!("ASIANEXT{:012}", world.actors.len()));
             if !actor.is_user && world.feed.ties(world.actors.len()) {
                 self.acts.push(own.with(|act| act.key = next));
@@ -152,7 +151,7 @@ impl Log {
         self.wrong(world, &own.with(|act| act.at = around), is_anywhere);
     }
 
-    /// Adds what looks as if it were not allowed, and what is not.
+    /// Adds calls that only look unauthorised, and unauthorised ones.
     fn wrong(&mut self, world: &mut World, own: &Act, is_anywhere: bool) {
         let bad = own.calling(
             if self.is_google {
@@ -170,7 +169,7 @@ impl Log {
                 ..Actor::default()
             };
         });
-        // What did not succeed did nothing, and what others did is theirs.
+        // A failed call did nothing, and calls by others do not count.
         self.acts.push(bad.with(|act| act.fails = true));
         self.acts.push(mallory.with(|act| act.key = None));
         let name = own.who.name.as_deref();
@@ -214,7 +213,7 @@ impl Log {
         }
     }
 
-    /// Adds what goes on all the time, and cuts what is to be cut.
+    /// Adds background activity and hides the part that is to be hidden.
     pub(super) fn finish(&mut self, world: &World) {
         let noise = Actor {
             name: Some("noise".to_owned()),
@@ -249,7 +248,7 @@ impl Log {
         self.acts.sort_by_key(|act| act.at);
     }
 
-    /// The tool that searches it. What does not lie in memory is written to the folder.
+    /// Returns the tool that searches the log. A log that is not kept in memory is written to the folder.
     pub(super) fn tool(&self, folder: &Path) -> ToolConfig {
         let records = |acts: &[Act]| -> Vec<Value> {
             acts.iter().map(|act| act.record(self.is_google)).collect()
@@ -299,7 +298,7 @@ fn packed(text: &str) -> Vec<u8> {
     packed.finish().unwrap()
 }
 
-/// A folder of files, as trails are delivered, with one that is not read.
+/// Writes a folder of files as trails are delivered, with one file that is not read.
 fn on_disk(folder: &Path, records: &[Value], beside: Option<(&str, &[u8])>) -> Content {
     let place = folder.join("log");
     _ = fs::remove_dir_all(&place);
@@ -328,7 +327,7 @@ fn written(form: Form, records: &[Value]) -> String {
 }
 
 impl Act {
-    /// The same with something else.
+    /// Returns a changed copy.
     fn with(&self, change: impl FnOnce(&mut Self)) -> Self {
         let mut other = self.clone();
         change(&mut other);

@@ -1,4 +1,4 @@
-//! Registers of a world: rows that allow what is done, rows that come near, and the files that hold them.
+//! Registers of a scenario: rows that allow an activity, near misses, and the files that contain them.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::{
     Watchlist, WatchlistFile,
 };
 
-/// Cells that take from a row that it covers anything.
+/// Cells that make a row cover nothing.
 const WRONG_CELLS: [(&str, &str); 18] = [
     ("approved_by", ""),
     ("approved_by", "-"),
@@ -36,7 +36,7 @@ const WRONG_CELLS: [(&str, &str); 18] = [
 ];
 
 impl World {
-    /// A row that allows what its subject does.
+    /// Returns a row that allows what its subject does.
     pub(super) fn right(&mut self, subject: &str) -> Row {
         let known = KINDS.iter().find(|(kind, ..)| *kind == self.kind);
         let glob = known.map_or(self.kind, |(_, glob, _)| glob);
@@ -45,7 +45,7 @@ impl World {
             glob.to_owned(),
             format!("Stealth:*; {glob}"),
         ]);
-        // Just as long as it takes, or longer.
+        // The window is exactly as long as needed, or longer.
         let days = TimeDelta::days(self.dice.pick(&[0, 60, 90]));
         let (from, until) = (self.time(self.first - days), self.time(self.last + days));
         Row::from([
@@ -61,7 +61,7 @@ impl World {
         ])
     }
 
-    /// A time as people write it.
+    /// Formats a time as people write it.
     pub(super) fn time(&mut self, at: DateTime<Utc>) -> String {
         match self.dice.below(4) {
             0 => at.format("%Y-%m-%d %H:%M:%S").to_string(),
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// Keeps a row that is right, now and then as two that adjoin.
+    /// Keeps a correct row, sometimes split into two adjoining ones.
     pub(super) fn keep(&mut self, register: &'static str, mut row: Row) {
         if register == "changes" {
             row.insert(
@@ -98,12 +98,12 @@ impl World {
         if matches!(register, "changes" | "scanners") {
             row.insert("id", format!("R-{}", rows.len()));
         }
-        // The order of rows means nothing.
+        // The order of rows does not matter.
         let place = self.dice.below(rows.len() + 1);
         rows.insert(place, row);
     }
 
-    /// Records something about a subject in this register; or something near to it, that covers nothing, or nothing at all.
+    /// Records a subject in this register, or only a near miss that covers nothing, or nothing at all.
     pub(super) fn record(&mut self, register: &'static str, row: Row, fault: &'static str) -> bool {
         let is_wrong = self.goes_wrong(fault);
         if !is_wrong {
@@ -135,7 +135,7 @@ impl World {
                 row.insert("valid_from", self.time(from));
                 row.insert("valid_until", self.time(until));
             }
-            // One that ends in between, and another that begins too late.
+            // One row ends during the finding, and another begins too late.
             2 if self.first + minutes * 3 < self.last => {
                 let late = self.time(self.last - minutes);
                 self.add(register, with(&row, "valid_from", &late));
@@ -156,7 +156,7 @@ impl World {
                 row.insert("subject", other);
                 row.remove("aliases");
             }
-            // In a register where the name is something else's.
+            // A register in which the name belongs to something else.
             5 => {
                 let other = if register == "identities" {
                     "assets"
@@ -173,7 +173,7 @@ impl World {
         self.add(register, row);
     }
 
-    /// The registers as files, by name.
+    /// Returns the registers as files, by name.
     pub(super) fn registers(&self) -> Vec<(String, String)> {
         let all = self.rows.iter().enumerate();
         let files = all.map(
@@ -185,7 +185,7 @@ impl World {
         files.collect()
     }
 
-    /// The tools of the world, which may keep files in this folder.
+    /// Returns the tools of the scenario, which may keep files in this folder.
     pub(super) fn tools(&self, folder: &Path) -> Vec<ToolConfig> {
         let mut tools: Vec<ToolConfig> = self.registers().into_iter().map(tool).collect();
         tools.push(ToolConfig::Watchlist(Watchlist {
@@ -202,7 +202,7 @@ impl World {
     }
 }
 
-/// The row with another cell.
+/// Returns the row with one cell replaced.
 pub(super) fn with(row: &Row, column: &'static str, cell: &str) -> Row {
     let mut row = row.clone();
     row.insert(column, cell.to_owned());

@@ -1,7 +1,7 @@
-//! Worlds: who did what from where, and what of it was authorised.
+//! Scenarios: who did what from where, and what of it was authorised.
 //!
-//! Every right thing of a world may go wrong instead. What went wrong is a fault, and benign is wrong then; what was right
-//! and is not recorded as it ought to be is a gap, after which nothing is expected.
+//! Every correct part of a scenario can go wrong instead. A fault means that a benign verdict is wrong. A gap is an
+//! authorised part that is not recorded properly, after which no verdict is expected.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::feeds::{self, Feed};
 use super::logs::Log;
 use super::registers::with;
 
-/// Numbers from a seed.
+/// A generator of numbers from a seed.
 #[derive(Debug)]
 pub(super) struct Dice(u64);
 
@@ -36,24 +36,24 @@ impl Dice {
 /// A row of a register: cells by column.
 pub(super) type Row = BTreeMap<&'static str, String>;
 
-/// Who acts in a finding.
+/// An actor of a finding.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Actor {
-    /// The bare name, or the address of mail; none where only a key or an address is told.
+    /// The bare name or email address; `None` where the finding has only a key or an address.
     pub(super) name: Option<String>,
     pub(super) is_user: bool,
-    /// Where the name is known.
+    /// The account in which the name is known.
     pub(super) account: String,
-    /// Who stands behind a borrowed identity.
+    /// The person behind a borrowed identity.
     pub(super) person: Option<String>,
     pub(super) key: Option<String>,
     pub(super) addresses: Vec<String>,
-    /// What stands in the place of an address, or else of a name.
+    /// An unreadable value in the place of an address or a name.
     pub(super) unreadable: Option<Value>,
 }
 
 impl Actor {
-    /// How many values it is told by.
+    /// Returns the number of values that identify the actor.
     fn subjects(&self) -> usize {
         let names = [&self.name, &self.person, &self.key];
         names.into_iter().flatten().count() + self.addresses.len()
@@ -71,27 +71,27 @@ pub(super) struct World {
     pub(super) first: DateTime<Utc>,
     pub(super) last: DateTime<Utc>,
     pub(super) actors: Vec<Actor>,
-    /// How many there will be.
+    /// The planned number of subjects.
     total: usize,
-    /// The machine or bucket that it was done to, or that acted where nobody else is named.
+    /// The machine or bucket that was acted on, or that acted when no actor is named.
     pub(super) resource: String,
     pub(super) far_ends: Vec<String>,
-    /// Resources beside it, of which a feed may have thousands.
+    /// Number of additional resources, of which a feed can have thousands.
     pub(super) many: usize,
     pub(super) message: Value,
     pub(super) rows: BTreeMap<&'static str, Vec<Row>>,
     pub(super) watched: Vec<String>,
-    /// Addresses that are allowed to one actor alone.
+    /// Addresses that are allowed for one actor only.
     pub(super) private: Vec<String>,
     pub(super) log: Option<Log>,
     pub(super) faults: Vec<&'static str>,
     pub(super) gaps: Vec<&'static str>,
-    /// One of so many right things goes wrong; nothing does at 0.
+    /// One of this many correct parts goes wrong; 0 means none.
     odds: usize,
 }
 
 pub(super) const OTHER_ACCOUNT: &str = "111122223333";
-/// Types of findings, globs that fit, and whether they are about the address itself.
+/// Finding types, matching globs, and whether the finding is about the address itself.
 pub(super) const KINDS: [(&str, &str, bool); 5] = [
     ("Discovery:IAMUser/AnomalousBehavior", "Discovery:*", false),
     (
@@ -117,7 +117,7 @@ pub(super) const KINDS: [(&str, &str, bool); 5] = [
 ];
 /// Lengths of findings in minutes.
 const LENGTHS: [i64; 8] = [0, 5, 20, 60, 180, 60 * 30, 60 * 24 * 5, 60 * 24 * 12];
-/// Most subjects of a finding, but for those of its last actor.
+/// Most subjects of a finding, not counting those of its last actor.
 const MOST_SUBJECTS: usize = 40;
 
 impl World {
@@ -169,13 +169,13 @@ impl World {
 
     fn fill(&mut self) {
         let most = self.feed.most();
-        // Many are dear, and say little more than few.
+        // Many subjects are expensive and find little more than few.
         self.total = match self.dice.below(60) {
             0 => most,
             1 | 2 => 1 + self.dice.below(most),
             _ => 1 + self.dice.below(most.min(3)),
         };
-        // Half of the worlds are right throughout.
+        // Half of the scenarios have no fault.
         self.odds = if self.dice.one_in(2) {
             0
         } else {
@@ -207,7 +207,7 @@ impl World {
         self.decoys();
     }
 
-    /// Decides whether something goes wrong, and notes it.
+    /// Decides whether to inject a fault, and records it.
     pub(super) fn goes_wrong(&mut self, fault: &'static str) -> bool {
         let is_wrong = self.odds > 0 && self.dice.one_in(self.odds);
         if is_wrong {
@@ -278,7 +278,7 @@ impl World {
         self.actors.push(actor);
     }
 
-    /// Records who acted, as an identity or as the actor of a change.
+    /// Records the actor as an identity or as the actor of a change.
     fn name(&mut self, actor: &Actor, row: Row) {
         const FAULT: &str = "a principal that no row covers";
         let Some(name) = &actor.name else { return };
@@ -320,7 +320,7 @@ impl World {
         }
     }
 
-    /// The row of an identity, under one of the names that it has.
+    /// Returns the row of an identity, under one of its names.
     fn name_row(&mut self, actor: &Actor) -> Row {
         let name = actor.name.clone().unwrap_or_default();
         let (account, kind) = (&actor.account, if actor.is_user { "user" } else { "role" });
@@ -341,7 +341,7 @@ impl World {
         row
     }
 
-    /// Networks as people write them.
+    /// Formats networks as people write them.
     fn networks(&mut self, addresses: &[String]) -> String {
         let written = addresses.iter().map(|address| match self.dice.below(3) {
             0 if !address.contains(':') => format!("{address}/32"),
@@ -377,7 +377,7 @@ impl World {
         );
     }
 
-    /// Somebody behind an identity: listed with it, or known for themselves.
+    /// Records the person behind an identity, in the same row or in one of their own.
     fn person(&mut self, person: &str, row: &mut Row) {
         if self.dice.one_in(3) {
             let own = self.right(person);
@@ -400,7 +400,7 @@ impl World {
         }
     }
 
-    /// A machine that acts by itself: what it contacts and what it runs.
+    /// Adds a machine that acts by itself, with what it contacts and runs.
     fn machine(&mut self) {
         let (name, region) = (self.resource.clone(), self.region.unwrap_or("eu-west-1"));
         let arn = format!("arn:aws:ec2:{region}:{}:instance/{name}", self.account);
@@ -429,7 +429,7 @@ impl World {
         self.record("assets", row, "a machine that no row covers");
     }
 
-    /// Adds more actors than are read, of whom one is not allowed.
+    /// Adds more actors than are read, one of them unauthorised.
     fn flood(&mut self) {
         let scan = self.right("203.0.112.0/23");
         self.keep("scanners", scan);
@@ -446,7 +446,7 @@ impl World {
         self.faults.push("somebody behind a flood");
     }
 
-    /// Adds rows about others and about targets, which cover nobody.
+    /// Adds rows about others and about targets, which cover no actor.
     fn decoys(&mut self) {
         for _ in 0..self.dice.below(3) {
             let row = self.right("somebody-else");
@@ -469,7 +469,7 @@ impl World {
             }
         }
         if self.dice.one_in(40) {
-            // A row that cannot be read may say anything.
+            // An unreadable row can say anything.
             let row = self.right("who-knows");
             self.add("identities", with(&row, "valid_until", "soon"));
             self.gaps.push("a row that cannot be read");

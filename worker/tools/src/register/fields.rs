@@ -1,7 +1,7 @@
-//! The cells of one row, by column, read as what the column holds.
+//! The cells of one row by column, with conversions to the types of columns.
 //!
-//! CSV knows only text, JSON also lists, numbers and booleans; both read alike here. In CSV a list is written with `;`, or
-//! as in JSON. Columns that registers share have one name here, whatever the register calls them.
+//! CSV knows only text; JSON also has lists, numbers and booleans. Both read alike here. In CSV a list is written
+//! with `;` or as JSON. Shared columns have one name here, whatever the register calls them.
 
 use chrono::{DateTime, Datelike, Utc};
 use serde_json::{Map, Value};
@@ -11,40 +11,40 @@ use crate::moment::{self, Edge};
 /// The columns of a register.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Columns {
-    /// Those of this register alone.
+    /// Columns of this register only.
     pub(crate) own: &'static [&'static str],
-    /// Those that all registers share.
+    /// Columns that all registers share.
     pub(crate) shared: &'static [&'static str],
-    /// Other names of shared columns, each with the shared one.
+    /// Other names of shared columns, each with the shared name.
     pub(crate) aliases: &'static [(&'static str, &'static str)],
 }
 
 impl Columns {
-    /// Whether a register may have a column of this name.
+    /// Returns whether a register may have a column of this name.
     pub(crate) fn know(&self, column: &str) -> bool {
         self.names().any(|name| name == column)
     }
 
-    /// All names.
+    /// Returns all names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         let aliases = self.aliases.iter().map(|(alias, _)| *alias);
         let (own, shared) = (self.own.iter(), self.shared.iter());
         own.chain(shared).copied().chain(aliases)
     }
 
-    /// The names of this column.
+    /// Returns the names of this column.
     pub(crate) fn names_of(&self, column: &'static str) -> impl Iterator<Item = &'static str> {
         let aliases = self.aliases.iter().filter(move |(_, of)| *of == column);
         std::iter::once(column).chain(aliases.map(|(alias, _)| *alias))
     }
 }
 
-/// A row: column names in lower case.
+/// A row with column names in lower case.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields<'a> {
     cells: &'a Map<String, Value>,
     columns: &'a Columns,
-    /// What parts the items of a list.
+    /// Separators of list items.
     separators: &'a [char],
 }
 
@@ -61,7 +61,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The name of the column in this register, where it has one.
+    /// Returns the name of the column in this register.
     pub(crate) fn name_of(&self, column: &'static str) -> &'static str {
         let mut names = self.columns.names_of(column);
         let written = names.find(|name| self.cells.contains_key(*name));
@@ -76,11 +76,11 @@ impl<'a> Fields<'a> {
         cells.find(|cell| plain(cell).is_some_and(|text| !text.trim().is_empty()))
     }
 
-    /// That a column is filled in under two names, of which only one could count.
+    /// Checks that a column is not filled in under two names, of which only one could count.
     ///
     /// # Errors
     ///
-    /// Which.
+    /// Names both columns.
     pub(crate) fn one_name_of(&self, column: &'static str) -> Result<(), String> {
         let is_filled = |name: &&str| {
             let text = self.cells.get(*name).and_then(plain);
@@ -95,24 +95,24 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The cell as text; nothing where it is empty.
+    /// Returns the cell as text, or `None` when empty.
     pub(crate) fn text(&self, column: &'static str) -> Option<String> {
         let text = plain(self.cell(column)?)?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// The cell as text.
+    /// Returns the cell as text.
     ///
     /// # Errors
     ///
-    /// When it is empty.
+    /// Fails when the cell is empty.
     pub(crate) fn needed(&self, column: &'static str) -> Result<String, String> {
         self.text(column)
             .ok_or_else(|| format!("`{}` is empty", self.name_of(column)))
     }
 
-    /// The cell as a list.
+    /// Returns the cell as a list.
     pub(crate) fn list(&self, column: &'static str) -> Vec<String> {
         let written: Option<Value> = match self.cell(column) {
             Some(Value::String(text)) if text.trim_start().starts_with('[') => {
@@ -134,11 +134,11 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
-    /// The cell as yes or no; nothing where it is empty.
+    /// Returns the cell as a boolean, or `None` when empty.
     ///
     /// # Errors
     ///
-    /// When it is something else.
+    /// Fails when the cell is not a boolean.
     pub(crate) fn flag(&self, column: &'static str) -> Result<Option<bool>, String> {
         let Some(text) = self.text(column) else {
             return Ok(None);
@@ -150,11 +150,11 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The cell as a moment; nothing where it is empty.
+    /// Returns the cell as a timestamp, or `None` when empty.
     ///
     /// # Errors
     ///
-    /// When it is none.
+    /// Fails when the cell is not a timestamp.
     pub(crate) fn time(
         &self,
         column: &'static str,
@@ -175,7 +175,7 @@ impl<'a> Fields<'a> {
         Ok(Some(at))
     }
 
-    /// The columns that we do not know, as they stand.
+    /// Returns the unknown columns unchanged.
     pub(crate) fn more(&self) -> Map<String, Value> {
         self.cells
             .iter()

@@ -1,4 +1,4 @@
-//! From the text of a register to its records, with the line of each.
+//! Parsing of a register's text into records with their lines.
 
 use csv::StringRecord;
 use serde_json::value::RawValue;
@@ -10,18 +10,18 @@ use crate::content::Content;
 /// Most rows that are used.
 const MAX_ROWS: usize = 500_000;
 
-/// Most problems that are told.
+/// Most problems that are listed.
 const MAX_PROBLEMS: usize = 200;
 
 type Row = (u64, Map<String, Value>);
 
-/// The rows of a text, and how many are not among them.
+/// The rows of a text, and the number of rows left out.
 #[derive(Default)]
 struct Rows {
     rows: Vec<Row>,
     left_out: usize,
     problems: Vec<Problem>,
-    /// Whether commas part the items of a list, for `;` parts the cells.
+    /// Whether commas separate list items, because `;` separates the cells.
     comma_lists: bool,
 }
 
@@ -31,7 +31,7 @@ impl Rows {
         self.problems.push(Problem { line, what });
     }
 
-    /// Tells what follows the last row that is used.
+    /// Counts and reports the rows after the last one that is used.
     fn too_many(&mut self, line: u64, rows: usize) {
         if rows > 0 {
             let what = format!("more than {MAX_ROWS} rows: what follows is not used");
@@ -40,10 +40,10 @@ impl Rows {
     }
 }
 
-/// How like a known column an unknown one may look before it counts as misspelt.
+/// Similarity from which an unknown column counts as a misspelt known one.
 const MISSPELT: f64 = 0.92;
 
-/// From how many letters on one wrong letter is a slip, and makes no other word.
+/// Length from which one wrong letter counts as a typing error and not as another word.
 const SHORT: usize = 5;
 
 pub(super) fn table<R: Record>(content: &Content, text: &str) -> Result<Table<R>, String> {
@@ -92,7 +92,7 @@ pub(super) fn table<R: Record>(content: &Content, text: &str) -> Result<Table<R>
     })
 }
 
-/// A column that no row has is no slip in a row; a header line is looked at before.
+/// Checks that required columns occur in at least one row. A header line is checked before.
 fn needed(rows: &[Row], columns: &Columns, required: &[&'static str]) -> Result<(), String> {
     let Some((_, first)) = rows.first() else {
         return Ok(());
@@ -117,12 +117,12 @@ fn needed(rows: &[Row], columns: &Columns, required: &[&'static str]) -> Result<
     }
 }
 
-/// What a column that is needed is called in this register, and not in all.
+/// Returns the name that this register uses for a shared column.
 fn usual_name(column: &'static str, columns: &Columns) -> &'static str {
     columns.names_of(column).last().unwrap_or(column)
 }
 
-/// What parts the cells, by the header line: spreadsheets write `;` where a comma stands in numbers.
+/// Detects the cell delimiter by the header line: spreadsheets use `;` where a comma is the decimal separator.
 fn delimiter(text: &str) -> u8 {
     let header = text
         .lines()
@@ -190,7 +190,7 @@ fn csv_rows(
     Ok(read)
 }
 
-/// Takes a row, which ends before the byte `end`, or says why not.
+/// Adds the row that ends before the byte `end`, or reports why not.
 fn csv_row(text: &str, record: &StringRecord, end: u64, columns: &[String], read: &mut Rows) {
     let at = |byte: u64| usize::try_from(byte).ok();
     let raw = record.position().and_then(|start| {
@@ -202,7 +202,7 @@ fn csv_row(text: &str, record: &StringRecord, end: u64, columns: &[String], read
     let line = line + newlines(raw) - newlines(row);
     let breaks: usize = record.iter().map(|cell| cell.matches('\n').count()).sum();
     if breaks > 0 {
-        // Of quotes that were closed there are as many as were opened.
+        // Balanced quotes are even in number.
         if row.matches('"').count() % 2 == 1 {
             let what = format!(
                 "a quote is not closed: this row spans {} lines, all of which are left out",
@@ -239,7 +239,7 @@ fn csv_row(text: &str, record: &StringRecord, end: u64, columns: &[String], read
     read.rows.push((line, cells));
 }
 
-/// A record begins where the one before it ended, with the comments between them.
+/// Removes comments before a record, since a record begins where the one before it ended.
 fn without_comments(mut raw: &str) -> &str {
     loop {
         raw = raw.trim_start();
@@ -288,7 +288,7 @@ fn json_lines(text: &str) -> Rows {
     read
 }
 
-/// The cells of an object; anything else has none, and its row is then refused for what it lacks.
+/// Returns the cells of an object. Other JSON has no cells, so its row is refused for missing columns.
 fn cells_of(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).map(lower).unwrap_or_default()
 }
@@ -308,7 +308,7 @@ fn newlines(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
-/// What keepers call a column that has another name here.
+/// Common other names for columns.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("approver", "approved_by"),
     ("approved", "approved_by"),
@@ -340,7 +340,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("until", "valid_until"),
 ];
 
-/// A column that is nearly one of ours would silently do nothing: it is told.
+/// Reports columns that are nearly a known one, since they would silently have no effect.
 fn misspelt(rows: &[Row], known: &Columns, problems: &mut Vec<Problem>) {
     let mut told = Vec::new();
     for (line, cells) in rows.iter().take(100) {
@@ -359,7 +359,7 @@ fn misspelt(rows: &[Row], known: &Columns, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The known column that an unknown one seems to mean.
+/// Returns the known column that an unknown one seems to mean.
 fn meant(column: &str, known: &Columns) -> Option<&'static str> {
     let other = OTHER_NAMES.iter().find(|(name, _)| *name == column);
     if let Some((_, name)) = other.filter(|(_, name)| known.know(name)) {

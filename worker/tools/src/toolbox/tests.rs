@@ -245,7 +245,7 @@ async fn a21_secrets_and_hidden_characters_do_not_come_out_of_a_register() {
     );
 }
 
-/// The fenced blocks of a language in the documentation.
+/// Returns the fenced blocks of a language in the documentation.
 fn blocks(language: &str) -> Vec<&'static str> {
     include_str!("../../../../docs/tools.md")
         .split("```")

@@ -1,7 +1,7 @@
 //! The entries of one list, found by hash: a list of a million lines answers as fast as one of ten.
 //!
-//! Text lists have one entry per line, with an optional note after `#` or `;`, or are written as hosts files are. CSV lists have a header with a column `indicator`
-//! (or `entry`, `value`, `ioc`), and optionally `note` and `meaning`.
+//! Text lists have one entry per line with an optional note after `#` or `;`, or the format of hosts files. CSV lists
+//! have a header with a column `indicator` (or `entry`, `value`, `ioc`), and optionally `note` and `meaning`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::content::Content;
 use crate::pattern::network;
 use crate::register::Problem;
 
-/// Most problems that are told.
+/// Most problems that are listed.
 const MAX_PROBLEMS: usize = 200;
 
 /// Names of the column that holds the entry.
@@ -25,7 +25,7 @@ pub(super) const ENTRY_COLUMNS: [&str; 4] = ["indicator", "entry", "value", "ioc
 pub(super) struct Entry {
     pub(super) text: String,
     pub(super) note: Option<String>,
-    /// What this entry means, where it differs from its list.
+    /// Meaning of this entry, if it differs from that of the list.
     pub(super) meaning: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Entry {
 pub(super) struct Entries {
     names: HashMap<String, Entry>,
     nets: HashMap<IpNet, Entry>,
-    /// Lengths that occur among `nets`, apart for the two versions.
+    /// Prefix lengths among `nets`, separate for the two IP versions.
     lengths: BTreeSet<(bool, u8)>,
     /// Lines that could not be used.
     pub(super) left_out: usize,
@@ -45,13 +45,13 @@ impl Entries {
         self.names.len() + self.nets.len()
     }
 
-    /// What is wrong with a list that has lines, and none that can be used.
+    /// Returns what is wrong with a list that has lines but no usable one.
     pub(super) fn unusable(&self) -> Option<String> {
         let first = self.problems.first().filter(|_| self.len() == 0)?;
         Some(format!("no line of it can be used: {first}"))
     }
 
-    /// The entries that stand for the value, the closest first.
+    /// Returns the entries that match the value, the closest first.
     pub(super) fn find(&self, subject: &Subject) -> Vec<&Entry> {
         match subject.kind {
             IndicatorKind::Ip => self.find_address(&subject.value),
@@ -75,7 +75,7 @@ impl Entries {
                 }
                 found
             }
-            // An image that came from a result has no shape of its own and may pass as a principal.
+            // An image from a result has no shape of its own and can be typed as a principal.
             IndicatorKind::Image | IndicatorKind::Principal => self.find_image(&subject.value),
             _ => self.find_name(&subject.value),
         }
@@ -88,7 +88,7 @@ impl Entries {
             .collect()
     }
 
-    /// The name itself and each name above it.
+    /// Finds the name itself and each parent domain.
     fn find_domain(&self, name: &str) -> Vec<&Entry> {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         let above = name
@@ -114,7 +114,7 @@ impl Entries {
             .collect()
     }
 
-    /// An image as written, without its digest, and without its tag.
+    /// Finds an image as written, without its digest, and without its tag.
     fn find_image(&self, image: &str) -> Vec<&Entry> {
         let untagged = |text: &str| match text.rsplit_once(':') {
             Some((name, tag)) if !tag.contains('/') => name.to_owned(),
@@ -155,7 +155,7 @@ impl Entries {
         }
     }
 
-    /// Leaves out a line.
+    /// Reports a line and leaves it out.
     fn problem(&mut self, line: u64, what: String) {
         self.left_out += 1;
         if self.problems.len() < MAX_PROBLEMS {
@@ -185,7 +185,7 @@ fn text_entry(line: u64, text: &str, entries: &mut Entries) {
     let words: Vec<&str> = value.split_whitespace().collect();
     match words.as_slice() {
         [] => {}
-        // As hosts files send a name to nowhere; those of the machine itself are no entries.
+        // Hosts files block a name with these addresses. The names of the machine itself are no entries.
         ["0.0.0.0" | "127.0.0.1" | "::" | "::1", names @ ..] if !names.is_empty() => {
             for name in names.iter().filter(|name| name.contains('.')) {
                 if name.parse::<IpAddr>().is_err() && !name.starts_with("localhost.") {
@@ -204,7 +204,7 @@ fn text_entry(line: u64, text: &str, entries: &mut Entries) {
     }
 }
 
-/// What stands before a note and the note, which begins with `#` or `;` at the start or behind a space.
+/// Splits an entry from its note, which begins with `#` or `;` at the start or after a space.
 fn split_note(text: &str) -> (&str, &str) {
     let mut before = ' ';
     for (at, mark) in text.char_indices() {

@@ -1,7 +1,7 @@
-//! What an entry of a list stands for: networks, or names as look-ups ask for them.
+//! The values of a list entry: networks, or names as look-ups ask for them.
 //!
-//! Those who publish lists write ports, ranges, and two values in one. What no look-up could ever find is no entry: in a
-//! list of bad values it would look like a miss.
+//! Published lists contain ports, ranges, and two values in one entry. A value that no look-up could find is an
+//! error: in a list of bad values it would look like a miss.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,19 +12,19 @@ use nightshift_alert::{Indicator, IndicatorKind, Role};
 use super::entries::ENTRY_COLUMNS;
 use crate::pattern::network;
 
-/// What a look-up compares.
+/// A value in the form that look-ups compare.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Net(IpNet),
-    /// In small letters.
+    /// A name in lower case.
     Name(String),
 }
 
-/// The values of an entry.
+/// Parses the values of an entry.
 ///
 /// # Errors
 ///
-/// What is wrong with it, in words that go on from it.
+/// Says what is wrong, as the rest of a sentence about the entry.
 pub(super) fn values(text: &str) -> Result<Vec<Value>, &'static str> {
     let plain = refang(text);
     if let Some(nets) = networks(&plain) {
@@ -36,7 +36,7 @@ pub(super) fn values(text: &str) -> Result<Vec<Value>, &'static str> {
             Ok(nets.into_iter().map(Value::Net).collect())
         };
     }
-    // As it is asked for: canonical, with fingerprints for its random parts.
+    // The URL in the form of look-ups: canonical, with fingerprints for its random parts.
     let url = (plain.contains("://") && !plain.contains('*'))
         .then(|| parse(IndicatorKind::Url, &plain))
         .flatten();
@@ -66,8 +66,8 @@ fn parse(kind: IndicatorKind, text: &str) -> Option<String> {
     Indicator::parse(kind, text, Role::Related).map(|indicator| indicator.value)
 }
 
-/// An address, with or without a port, a network, or what covers `first-last`; none where what begins as one of these is
-/// none.
+/// Parses an address with or without a port, a network, or a range `first-last`. Returns `None` for text that only
+/// begins like one.
 fn networks(text: &str) -> Option<Vec<IpNet>> {
     let socket = || text.parse::<SocketAddr>().ok();
     if let Some(net) = network(text).or_else(|| network(&socket()?.ip().to_string())) {
@@ -79,7 +79,7 @@ fn networks(text: &str) -> Option<Vec<IpNet>> {
         .bytes()
         .all(|b| b.is_ascii_hexdigit() || matches!(b, b'.' | b':'));
     if text.contains('/') {
-        // Else an image of a registry without a name.
+        // Otherwise this is an image of a registry without a name.
         return is_numeric.then(Vec::new);
     }
     Some(match (first, last.parse()) {
@@ -93,8 +93,8 @@ fn networks(text: &str) -> Option<Vec<IpNet>> {
     })
 }
 
-/// The parts of two values in one as MISP writes them: `ip-dst|port`, `domain|ip`, `filename|sha256`. A file name is not
-/// looked up.
+/// Returns the parts of two values in one, as MISP writes them: `ip-dst|port`, `domain|ip`, `filename|sha256`. File
+/// names are not looked up.
 fn composite(text: &str) -> Option<Vec<&str>> {
     let (left, right) = text.split_once('|')?;
     let is = |kind, text| parse(kind, text).is_some();
@@ -108,7 +108,8 @@ fn composite(text: &str) -> Option<Vec<&str>> {
     }
 }
 
-/// Whether a value that a look-up could ask for is only a part of this. A name may hold any of these marks.
+/// Returns whether the text contains a value that could be looked up alone. A name can contain any of these
+/// characters.
 fn holds_several(text: &str) -> bool {
     use IndicatorKind::{Domain, Email, Hash, Ip, Url};
     let any = |marks: &[char], kinds: &[IndicatorKind]| {
@@ -126,7 +127,8 @@ fn holds_several(text: &str) -> bool {
     any(&[',', ';'], &[Ip, Url, Hash, Email, Domain]) || any(&['|'], &[Ip, Url, Hash])
 }
 
-/// The host of `pool.example:4444`. The tag of an image may look like a port; images are looked up without it too.
+/// Returns the host of `pool.example:4444`. The tag of an image can look like a port, and images are also looked up
+/// without it.
 fn without_port(text: &str) -> &str {
     text.rsplit_once(':')
         .filter(|(host, port)| is_port(port) && parse(IndicatorKind::Domain, host).is_some())

@@ -1,4 +1,5 @@
-//! Rows about one thing and values of another, in all spellings: a row stands for a value only where both are one thing.
+//! Property tests that compare rows and values in all spellings: a row matches a value only when both mean one
+//! resource.
 
 use nightshift_alert::{Indicator, IndicatorKind, Principal, PrincipalKind, Role};
 use nightshift_engine::Exoneration;
@@ -9,7 +10,7 @@ use crate::change_lookup::{ChangeLookup, Config};
 use crate::content::Content;
 use crate::testing;
 
-/// What there is in the world of this test.
+/// Kinds of resources in this test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Role,
@@ -52,7 +53,7 @@ fn things() -> impl Strategy<Value = Thing> {
 }
 
 impl Thing {
-    /// The forms that tell its kind and, but for buckets, its account.
+    /// Returns the qualified names, which contain the kind and, except for buckets, the account.
     fn whole_names(self) -> Vec<String> {
         let Self { name, account, .. } = self;
         match self.sort {
@@ -83,7 +84,7 @@ impl Thing {
         }
     }
 
-    /// `subject,kind,account` in one of the ways in which keepers write a row about it.
+    /// Returns `subject,kind,account` in one of the ways in which keepers write such a row.
     fn row(self, way: usize) -> String {
         let whole = self.whole_names();
         let is_bucket = self.sort == Sort::Bucket;
@@ -97,7 +98,7 @@ impl Thing {
         }
     }
 
-    /// Its value in an alert, and what the feed tells of it.
+    /// Returns the value in an alert, and the principal kind that the feed reports.
     fn value(self, is_whole: bool) -> (IndicatorKind, String, Option<PrincipalKind>) {
         let name = self.name.to_owned();
         let told = match self.sort {
@@ -120,7 +121,7 @@ impl Thing {
     }
 }
 
-/// What a change of the one thing says of the other, which is all that the alert names.
+/// Returns the exonerations that a change about `row` makes for an alert that names only `value`.
 fn made(row: Thing, way: usize, value: Thing, is_whole: bool) -> Vec<Exoneration> {
     let text = format!(
         "id,subject,kind,account,from,until,status,approved_by,expected_findings\nC-1,{},2026-03-02,2026-03-02,approved,ana,Discovery:*\n",

@@ -1,8 +1,8 @@
-//! Which rows are shown where more match than fit.
+//! Tests of which rows are shown when more match than fit.
 
 use super::*;
 
-/// A call of the alert's key that many make: a minute apart, around the events.
+/// Returns frequent calls by the alert's key, a minute apart, around the events.
 fn ordinary(count: i64) -> Vec<Value> {
     let around = at("2026-03-02T02:30:00Z");
     let calls = (0..count).map(|number| {
@@ -118,7 +118,8 @@ async fn of_flows_the_few_that_were_let_through_are_shown() {
     );
 }
 
-/// What an answer of an application's log leaves out, of many records and one that is unlike them.
+/// Searches an application's log of many records and one that differs. Returns what the answer says about rows left
+/// out.
 async fn of_an_application(many: impl Fn(usize) -> Value, one: Value) -> (Value, Vec<String>) {
     let line = |number: usize, mut record: Value| {
         let time = at("2026-03-02T02:00:00Z") + Duration::seconds(number as i64);

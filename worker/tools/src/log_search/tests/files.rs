@@ -1,4 +1,4 @@
-//! What files a log may consist of: packed, rotated, wrapped by a carrier, and of no use.
+//! Tests of the files that a log may have: compressed, rotated, in envelopes, and useless ones.
 
 use std::io::Write;
 use std::path::Path;

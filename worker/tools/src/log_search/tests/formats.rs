@@ -1,8 +1,8 @@
-//! Each format with records as its platform writes them.
+//! Tests of each format with records as the platform writes them.
 
 use super::*;
 
-/// A call by a role of an instance, denied.
+/// Returns a log with a denied call by the role of an instance.
 fn trail() -> LogSearch {
     let record = json!({"Records": [{
         "eventVersion": "1.08",

@@ -4,7 +4,7 @@ use nightshift_engine::{NotCleared, check, clears};
 use super::*;
 use crate::testing::{alert, at};
 
-/// A person's benign verdict over the same a month ago.
+/// Returns a person's benign verdict of a month ago about the same subjects.
 fn decision() -> PersonDecision {
     let alert = alert();
     PersonDecision {
@@ -24,7 +24,7 @@ fn decision() -> PersonDecision {
     }
 }
 
-/// Whether this decision clears the alert, by the rules of the engine.
+/// Returns whether this decision clears the alert by the rules of the engine.
 fn is_cleared(decision: &PersonDecision, alert: &Alert) -> bool {
     let mut facts = exonerations(decision, alert);
     facts.retain(|fact| check(fact, alert).is_ok());
