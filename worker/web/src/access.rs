@@ -1,7 +1,7 @@
-//! Who may read: whoever has a token, or whom a trusted proxy names.
+//! Access control of the pages: a bearer token, or a name from a trusted proxy.
 //!
-//! Tokens are kept as hashes and compared in a time that says nothing of them. A proxy's header counts only on
-//! connections from the proxy's own networks; anybody can write a header.
+//! Tokens are kept as hashes and compared in constant time. A proxy's header counts only on connections from the
+//! proxy's own networks, since anybody can write a header.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
-/// A header that stands there once.
+/// Returns the value of a header that occurs exactly once.
 pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -26,13 +26,13 @@ pub(crate) type Hash = [u8; 32];
 /// A proxy that signs people in.
 #[derive(Debug, Clone)]
 pub(crate) struct Proxy {
-    /// The header that it tells them in.
+    /// The header with the user's name.
     pub(crate) header: HeaderName,
-    /// Where it connects from.
+    /// Networks that the proxy connects from.
     pub(crate) networks: Vec<IpNet>,
 }
 
-/// Who may read.
+/// The rules for who may read.
 #[derive(Clone)]
 pub(crate) struct Access {
     tokens: Vec<Hash>,
@@ -57,18 +57,18 @@ impl Access {
         }
     }
 
-    /// Whether everybody may.
+    /// Returns whether everybody may read.
     pub(crate) const fn is_open(&self) -> bool {
         self.tokens.is_empty() && self.proxies.is_empty()
     }
 
-    /// Whether a proxy may be on this machine.
+    /// Returns whether a trusted proxy can be on this machine.
     pub(crate) fn has_proxy_here(&self) -> bool {
         let mut networks = self.proxies.iter().flat_map(|proxy| &proxy.networks);
         networks.any(|network| network.addr().is_loopback())
     }
 
-    /// Whether a request with these headers, over a connection from `peer`, may read.
+    /// Returns whether a request with these headers, over a connection from `peer`, may read.
     pub(crate) fn admits(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
         self.is_open() || self.has_token(headers) || self.is_named(headers, peer)
     }
@@ -78,7 +78,7 @@ impl Access {
             return false;
         };
         let shown = hash(token);
-        // Each is looked at, whichever fits.
+        // All tokens are compared, even after a match.
         self.tokens
             .iter()
             .fold(false, |found, known| found | same(known, &shown))
@@ -99,7 +99,7 @@ impl Access {
     }
 }
 
-/// The one bearer token of a request (RFC 6750, section 2.1); the scheme's case does not matter.
+/// Returns the only bearer token of a request (RFC 6750, section 2.1). The case of the scheme does not matter.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(only), None) = (values.next(), values.next()) else {
@@ -111,7 +111,7 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
         .then(|| token.trim_ascii())
 }
 
-/// Whether two hashes are one, in a time that does not depend on where they differ.
+/// Compares two hashes in constant time.
 pub(crate) fn same(left: &Hash, right: &Hash) -> bool {
     let pairs = left.iter().zip(right);
     pairs.fold(0, |differs, (left, right)| differs | (left ^ right)) == 0

@@ -1,4 +1,5 @@
-//! The same as JSON, for programs: values as they are, not defanged. A report is the one that `--format json` prints.
+//! The JSON API for programs: the data of the pages, with values that are not defanged. A report has the format of
+//! `--format json`.
 
 use std::sync::Arc;
 
@@ -17,15 +18,14 @@ use crate::page::CaseQuery;
 use crate::query::ListQuery;
 use crate::site::Site;
 
-/// A list of cases.
 #[derive(Serialize)]
 struct List {
     cases: Vec<CaseRow>,
-    /// What to put behind the `?` for the next page; none at the end.
+    /// The query string of the next page; `None` at the end.
     next: Option<String>,
 }
 
-/// A case: the keys of `nightshift cases show --json`.
+/// A case with the keys of `nightshift cases show --json`.
 #[derive(Serialize)]
 struct Case {
     case: CaseRow,
@@ -137,7 +137,7 @@ fn answer(status: StatusCode, body: &impl Serialize) -> Response {
     }
 }
 
-/// The same JSON with everything escaped that is no visible character: it means the same, and is safe on a terminal.
+/// Escapes every invisible character of the JSON, so that it is safe on a terminal and has the same meaning.
 fn visible(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let (mut bytes, mut units) = ([0; 4], [0; 2]);

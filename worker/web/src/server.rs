@@ -1,4 +1,4 @@
-//! The server: which path is what, the layers around it, its life from the first bind to the last answer.
+//! The server: its routes, their middleware, and its life cycle from bind to the last response.
 
 mod connections;
 mod doors;
@@ -29,28 +29,28 @@ use crate::slack::{self, Buttons, Slack};
 use crate::told::NowAndThen;
 use crate::{api, guard, health, page};
 
-/// How long an answer may take.
+/// Timeout of a response.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Largest body, in bytes: only posts of Slack and of the intake are read, and have bounds of their own.
+/// Largest body, in bytes. Only posts of Slack and to the intake are read, and those have limits of their own.
 const BODY_BYTES: usize = 16 * 1024;
 
-/// What a server is started with; [`WebConfig::options`](crate::WebConfig::options) makes it of a configuration that
-/// was checked.
+/// The options of a server. [`WebConfig::options`](crate::WebConfig::options) creates them from a checked
+/// configuration.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Where the pages are.
+    /// Address of the pages.
     pub listen: SocketAddr,
-    /// Where the metrics are, if not beside the pages.
+    /// Address of the metrics, if separate from the pages.
     pub metrics_listen: Option<SocketAddr>,
-    /// Where alerts are handed in, if not beside the pages.
+    /// Address of the HTTP intake, if separate from the pages.
     pub intake_listen: Option<SocketAddr>,
-    /// How long requests are still taken after the process is told to stop.
+    /// How long requests are accepted after the stop signal.
     pub linger: Duration,
     pub(crate) access: Access,
     pub(crate) hosts: Hosts,
 }
 
-/// The pages, their JSON, health, readiness and metrics.
+/// The server of pages, their JSON, health, readiness and metrics.
 pub struct Server {
     options: ServerOptions,
     site: Arc<Site>,
@@ -59,11 +59,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that listens nowhere yet.
+    /// Creates a server that does not listen yet.
     ///
     /// # Errors
     ///
-    /// [`WebError::Template`], which a test of this crate rules out.
+    /// Returns [`WebError::Template`], which a test of this crate rules out.
     pub fn new(options: ServerOptions, parts: Parts) -> Result<Self, WebError> {
         let templates = Templates::new().map_err(WebError::Template)?;
         let site = Arc::new(Site {
@@ -79,14 +79,14 @@ impl Server {
         })
     }
 
-    /// The same server, which also takes alerts.
+    /// Adds the HTTP intake.
     #[must_use]
     pub fn with_intake(mut self, intake: HttpIntake) -> Self {
         self.intake = Some(Arc::new(intake));
         self
     }
 
-    /// The same server, which also takes clicks below reports in Slack, if a destination has buttons.
+    /// Adds Slack interactions, if a destination has buttons.
     #[must_use]
     pub fn with_slack(mut self, slack: Slack) -> Self {
         self.buttons = (!slack.desks.is_empty()).then(|| {
@@ -97,20 +97,21 @@ impl Server {
         self
     }
 
-    /// Takes the addresses.
+    /// Binds the addresses.
     ///
     /// # Errors
     ///
-    /// [`WebError::Bind`] when one is taken, or not this machine's.
+    /// Returns [`WebError::Bind`] when an address is in use or does not belong to this machine.
     pub async fn bind(self) -> Result<Bound, WebError> {
         self.bind_after(&Doors::default()).await
     }
 
-    /// The same, where a server answers at some of them: [`Bound::take_over`] puts this one in its place.
+    /// Binds the addresses that differ from those of a running server. [`Bound::take_over`] then replaces that
+    /// server.
     ///
     /// # Errors
     ///
-    /// As [`Server::bind`].
+    /// Same as [`Server::bind`].
     pub async fn bind_after(self, before: &Doors) -> Result<Bound, WebError> {
         self.site.unopened.get_or_init(|| before.unopened());
         let wanted = |place, address, router| Wanted {
@@ -131,17 +132,17 @@ impl Server {
         Bound::of(all, before).await
     }
 
-    /// Binds, and answers until it is told to stop.
+    /// Binds the addresses and serves until `stop` is cancelled.
     ///
     /// # Errors
     ///
-    /// As [`Server::bind`].
+    /// Same as [`Server::bind`].
     pub async fn serve(self, stop: CancellationToken) -> Result<(), WebError> {
         self.bind().await?.serve(stop).await;
         Ok(())
     }
 
-    /// Everything behind `listen`.
+    /// Returns the routes of `listen`.
     pub(crate) fn pages(&self) -> Router {
         let mut guarded = Router::new()
             .route("/", get(page::list))
@@ -167,14 +168,15 @@ impl Server {
         self.layered(all, self.options.hosts.clone())
     }
 
-    /// Everything behind `intake_listen`.
+    /// Returns the routes of `intake_listen`.
     fn posts(&self, address: SocketAddr) -> Router {
         let open = self.open().layer(RequestBodyLimitLayer::new(BODY_BYTES));
         let hosts = self.options.hosts.at(address.ip());
         self.layered(open.merge(self.alerts()), hosts)
     }
 
-    /// What alerts are posted to: open without a token of the pages, for sources have credentials of their own.
+    /// Returns the routes that alerts are posted to. They need no token of the pages, since sources have their own
+    /// credentials.
     fn alerts(&self) -> Router<Arc<Site>> {
         let Some(intake) = &self.intake else {
             return Router::new();
@@ -182,7 +184,7 @@ impl Server {
         HttpIntake::routes(intake)
     }
 
-    /// Everything behind `metrics_listen`.
+    /// Returns the routes of `metrics_listen`.
     fn figures(&self, address: SocketAddr) -> Router {
         let all = self.open().route("/metrics", get(health::metrics));
         let all = all.layer(RequestBodyLimitLayer::new(BODY_BYTES));
@@ -195,7 +197,7 @@ impl Server {
             .route("/readyz", get(health::ready))
     }
 
-    /// What Slack posts to: open without a token, for it signs.
+    /// Returns the routes that Slack posts to. They need no token, since Slack signs its requests.
     fn clicks(&self) -> Router<Arc<Site>> {
         let Some(buttons) = &self.buttons else {
             return Router::new();
@@ -205,7 +207,7 @@ impl Server {
             .with_state(Arc::clone(buttons))
     }
 
-    /// The layer that is added last sees a request first.
+    /// Adds the middleware. The layer that is added last sees a request first.
     fn layered(&self, router: Router<Arc<Site>>, hosts: Hosts) -> Router {
         let tells = NowAndThen::default();
         let addressee = Arc::new(guard::Addressee { hosts, tells });

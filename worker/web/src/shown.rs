@@ -1,4 +1,4 @@
-//! Text as a page may show it. Foreign text gets in through `plain` alone; the template then escapes it.
+//! Text that is safe on a page. Foreign text is cleaned by `plain`; the template then escapes it.
 
 use std::fmt;
 
@@ -9,50 +9,50 @@ use nightshift_pipeline::with_plain_times;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Most characters of a sentence from outside.
+/// Most characters of a foreign sentence.
 const SENTENCE: usize = 500;
-/// Most characters of a name from outside.
+/// Most characters of a foreign name.
 const NAME: usize = 120;
 
-/// Text that is safe to show, once it is escaped.
+/// Text that is safe to show once it is escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Shown(String);
 
 impl Shown {
-    /// Text from outside, of at most this many characters.
+    /// Cleans foreign text and shortens it to this many characters.
     pub(crate) fn foreign(text: &str, max_chars: usize) -> Self {
         Self(plain(text, max_chars))
     }
 
-    /// A sentence from outside.
+    /// Cleans a foreign sentence.
     pub(crate) fn sentence(text: &str) -> Self {
         Self::foreign(&with_plain_times(text), SENTENCE)
     }
 
-    /// A name from outside.
+    /// Cleans a foreign name.
     pub(crate) fn name(text: &str) -> Self {
         Self::foreign(text, NAME)
     }
 
-    /// A typed value; an address is made unclickable whatever it looks like.
+    /// Cleans a typed value. An address is defanged whatever its form.
     pub(crate) fn value(one: &Indicator) -> Self {
         Self(plain_value(one.kind, &one.value, NAME))
     }
 
-    /// A name from outside, if there is one.
+    /// Cleans a foreign name, if there is one.
     pub(crate) fn option(text: Option<&String>) -> Option<Self> {
         let shown = Self::name(text?);
         (!shown.0.is_empty()).then_some(shown)
     }
 
-    /// The name of a person, where there is little room: of `slack:U1 (ana)` what stands in brackets.
+    /// Returns the name of a person where there is little room: the part in brackets of `slack:U1 (ana)`.
     pub(crate) fn person(by: &str) -> Self {
         let chosen = by.strip_suffix(')').and_then(|by| by.split_once(" ("));
         Self::name(chosen.map_or(by, |(_, chosen)| chosen))
     }
 
-    /// Sentences from outside, at most so many.
+    /// Cleans at most `most` foreign sentences.
     pub(crate) fn sentences(texts: &[String], most: usize) -> Vec<Self> {
         texts
             .iter()
@@ -61,7 +61,7 @@ impl Shown {
             .collect()
     }
 
-    /// A scalar of evidence or arguments.
+    /// Cleans a scalar of evidence or arguments.
     pub(crate) fn scalar(value: &Value) -> Self {
         match value {
             Value::String(text) => Self::foreign(text, 200),
@@ -69,7 +69,7 @@ impl Shown {
         }
     }
 
-    /// Our own words, numbers, times, and other `Shown`.
+    /// Wraps our own words, numbers, times, and other `Shown`.
     pub(crate) fn made(words: fmt::Arguments<'_>) -> Self {
         Self(words.to_string())
     }
@@ -85,7 +85,7 @@ impl fmt::Display for Shown {
     }
 }
 
-/// A moment, for people and for programs.
+/// A time for people and for programs.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Moment {
     iso: String,
@@ -103,19 +103,19 @@ impl Moment {
     }
 }
 
-/// `12 min ago`, or that it lies ahead of the clock here.
+/// Returns `12 min ago`, or that the time is ahead of our clock.
 fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let after = if at > now { "ahead" } else { "ago" };
     format!("{} {after}", span(at, now))
 }
 
-/// `20 min before`, or after it.
+/// Returns `20 min before` or `20 min after`.
 pub(crate) fn apart(at: DateTime<Utc>, other: DateTime<Utc>) -> String {
     let after = if at > other { "after" } else { "before" };
     format!("{} {after}", span(at, other))
 }
 
-/// How far apart they are, in the largest unit that tells it.
+/// Returns the difference in the largest fitting unit.
 fn span(one: DateTime<Utc>, other: DateTime<Utc>) -> String {
     match (other - one).num_seconds().unsigned_abs() {
         secs @ 0..60 => format!("{secs} s"),
@@ -125,7 +125,7 @@ fn span(one: DateTime<Utc>, other: DateTime<Utc>) -> String {
     }
 }
 
-/// `0.4 s`, `12 s`, `3 min 20 s`.
+/// Returns `0.4 s`, `12 s`, or `3 min 20 s`.
 pub(crate) fn took(ms: u64) -> Shown {
     match ms {
         0..10_000 => Shown::made(format_args!("{}.{} s", ms / 1_000, ms % 1_000 / 100)),

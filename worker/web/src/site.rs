@@ -1,4 +1,4 @@
-//! What the answers are made from: the ports, and the templates.
+//! The shared state of all handlers: ports and templates.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,32 +9,31 @@ use crate::health::{MetricsText, Readiness};
 use crate::page::Templates;
 use crate::server::Unopened;
 
-/// Where people see what a destination of this name calls so, as the destination itself says; none where nobody can know.
+/// Returns the URL of a remote id at a destination, given the destination's name, or `None` when there is none.
 pub type DeliveryLinks = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
 
-/// What a server is made of.
+/// The parts that a server needs.
 #[derive(Clone)]
 pub struct Parts {
-    /// The cases.
     pub cases: Arc<dyn Cases>,
-    /// Where accepted alerts ended.
+    /// Counts of alerts by their place.
     pub places: Arc<dyn Places>,
-    /// Where people see what was delivered.
+    /// Links to deliveries.
     pub links: DeliveryLinks,
-    /// For ages.
+    /// The clock for ages.
     pub clock: Arc<dyn Clock>,
-    /// What earlier revisions, whose reports are made again from their journals, say of the program.
+    /// The program's identity in reports of earlier revisions, which are rebuilt from their journals.
     pub sender: Sender,
-    /// What must be there for the process to be ready.
+    /// The parts that decide readiness.
     pub readiness: Vec<Arc<dyn Readiness>>,
     /// Metrics in the text format of Prometheus.
     pub metrics: MetricsText,
 }
 
-/// What every handler gets.
+/// The state of every handler.
 pub(crate) struct Site {
     pub(crate) parts: Parts,
     pub(crate) templates: Templates,
-    /// Addresses that nobody listens at yet; not known before the first is taken.
+    /// Listeners that are not bound yet; unset before the first bind.
     pub(crate) unopened: OnceLock<Unopened>,
 }

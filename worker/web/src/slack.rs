@@ -1,8 +1,8 @@
-//! `POST /slack/interactions`: what people do with the buttons below a report in Slack.
+//! `POST /slack/interactions`: the buttons below a report in Slack.
 //!
-//! Slack signs what it posts, so no token of the pages is asked for; who may act stands in the configuration. What a
-//! person does is in the store before Slack is answered, within its three seconds; the outbox then edits the message.
-//! Calls to Slack itself, a modal or a line that one person sees, go through [`SlackAnswers`]: nothing here knows its API.
+//! Slack signs its requests, so no token of the pages is needed; the configuration lists who may act. An action is
+//! stored before Slack is answered, within its three seconds; the outbox then edits the message. Calls to Slack, for
+//! a modal or an ephemeral message, go through [`SlackAnswers`]: this module does not know Slack's API.
 
 mod deed;
 mod modal;
@@ -36,88 +36,89 @@ use payload::{Payload, Target};
 use seen::Seen;
 use signature::Signed;
 
-/// Largest body, in bytes. A click on the longest message that Slack takes comes with that message, some 100 KiB.
+/// Largest body, in bytes. A click on the longest message that Slack allows contains that message, some 100 KiB.
 const BODY_BYTES: usize = 1024 * 1024;
-/// Most bytes of all bodies, in KiB: anybody can say that it is Slack until its body is read.
+/// Memory for all bodies, in KiB. Anybody can claim to be Slack until the body is read.
 const MOST_KIB: usize = 16 << 10;
 /// Shortest signing secret, in characters; Slack's have 32. With an empty one anybody could sign.
 const SHORTEST_SECRET: usize = 16;
-/// How long the store has. Slack waits three seconds for an answer, and as long for a modal after the click
-/// (<https://docs.slack.dev/interactivity/handling-user-interaction>); [`CALL`] comes on top.
+/// Timeout of the store. Slack waits three seconds for a response, and as long for a modal after the click
+/// (<https://docs.slack.dev/interactivity/handling-user-interaction>). [`CALL`] comes on top.
 const STORE: Duration = Duration::from_millis(1_700);
-/// How much of that may go by for what a mute would have hidden.
+/// Part of that time for the preview of a mute.
 const PREVIEW: Duration = Duration::from_millis(1_200);
-/// How long a call to Slack may take before its click is answered.
+/// Timeout of a call to Slack before the click is answered.
 const CALL: Duration = Duration::from_millis(1_000);
 
-/// Reads a secret as it is now, or says in words why there is none.
+/// Reads the current secret, or says why there is none.
 pub type SlackSecret = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
-/// A destination in Slack whose messages carry buttons.
+/// A destination in Slack whose messages have buttons.
 #[derive(Clone)]
 pub struct SlackDesk {
-    /// The destination's name.
+    /// Name of the destination.
     pub name: String,
-    /// Id of its channel (`C…`): it tells destinations of one Slack app apart.
+    /// Id of the channel (`C…`), which distinguishes destinations of one Slack app.
     pub channel: String,
-    /// What Slack signs with; read at each request, so that a new one counts at once.
+    /// Slack's signing secret, read for each request so that a new one takes effect at once.
     pub signing_secret: SlackSecret,
-    /// Ids (`U…`) of those who may act.
+    /// Ids (`U…`) of people who may act.
     pub analysts: Vec<String>,
-    /// In which language they are spoken to.
+    /// Language of texts for these people.
     pub language: Language,
 }
 
-/// What Slack is asked to show to the one who clicked. Called with the name of a [`SlackDesk`].
+/// Calls to Slack for the person who clicked. `desk` is the name of a [`SlackDesk`].
 #[async_trait]
 pub trait SlackAnswers: Send + Sync {
-    /// Opens a modal (`views.open`). The trigger of a click is good for three seconds.
+    /// Opens a modal (`views.open`). The trigger of a click is valid for three seconds.
     ///
     /// # Errors
     ///
-    /// Why not, in words for the log.
+    /// Says why not, for the log.
     async fn open_view(&self, desk: &str, trigger_id: &str, view: Value) -> Result<(), String>;
 
-    /// Shows a line to one person in a channel (`chat.postEphemeral`): plain text, names of an alert among it.
+    /// Shows a line to one person in a channel (`chat.postEphemeral`). The text is plain and may contain names of an
+    /// alert.
     ///
     /// # Errors
     ///
-    /// Why not, in words for the log.
+    /// Says why not, for the log.
     async fn tell(&self, desk: &str, channel: &str, user: &str, text: &str) -> Result<(), String>;
 }
 
-/// What the buttons work on.
+/// The parts that the buttons need.
 #[derive(Clone)]
 pub struct Slack {
-    /// The destinations with buttons. None: nothing is served at `/slack/interactions`.
+    /// The destinations with buttons. If empty, `/slack/interactions` is not served.
     pub desks: Vec<SlackDesk>,
-    /// Where it is kept what people do with cases.
+    /// The store of the case workflow.
     pub feedback: Arc<dyn Feedback>,
-    /// Mutes, and what they would hide.
+    /// The store of mutes and their previews.
     pub mutes: Arc<dyn Mutes>,
-    /// Where agreement is counted.
+    /// The meter that counts agreement.
     pub meter: Arc<dyn Meter>,
-    /// Slack itself.
+    /// Calls to Slack.
     pub answers: Arc<dyn SlackAnswers>,
 }
 
-/// What the handler gets.
+/// The state of the handler.
 pub(crate) struct Buttons {
     slack: Slack,
     cases: Arc<dyn Cases>,
     clock: Arc<dyn Clock>,
-    /// What was clicked already.
+    /// Requests already handled.
     seen: Seen,
-    /// Of all bodies.
+    /// Memory for all bodies.
     memory: Memory,
-    /// Of signing secrets that cannot be used.
+    /// Throttles log lines about unusable signing secrets.
     tells: NowAndThen,
 }
 
-/// Who did something, when, and how they are spoken to.
+/// The person who acted, the time, and their language.
 struct Who {
     by: String,
-    /// When Slack sent it: the same deed posted again has the same time, by which the store knows it.
+    /// When Slack sent the request. A repeated request has the same time, by which the store recognises the action.
     at: DateTime<Utc>,
     language: Language,
 }
@@ -155,10 +156,10 @@ pub(crate) async fn interactions(
         }
         Some(Payload::ViewSubmission(form)) => match buttons.submitted(&desks, &form, at).await {
             Some(wrong) => Json(wrong).into_response(),
-            // No body closes the modal.
+            // An empty body closes the modal.
             None => StatusCode::OK.into_response(),
         },
-        // Slack waits for a yes to what nobody here asked for too.
+        // Slack expects a success even for interactions that we do not handle.
         Some(Payload::Other) => StatusCode::OK.into_response(),
         None => StatusCode::BAD_REQUEST.into_response(),
     }
@@ -176,7 +177,7 @@ impl Buttons {
         }
     }
 
-    /// The desks whose secret this was signed with: several where they belong to one Slack app.
+    /// Returns the workspaces whose secret signed the request; several can share one Slack app.
     fn signers(&self, signed: &Signed<'_>, body: &[u8]) -> Vec<&SlackDesk> {
         let desks = self.slack.desks.iter();
         desks
@@ -184,8 +185,8 @@ impl Buttons {
             .collect()
     }
 
-    /// Lines of the log about this click get the trace of its case. Where the store does not answer, what is done there says
-    /// so.
+    /// Adds the trace of the case to log lines about this click. If the store does not answer, the action itself
+    /// reports that.
     async fn trace(&self, target: &Target, click: &Span) {
         let came_with = self.slack.feedback.came_with(&target.case, target.revision);
         if let Ok(from) = came_with.await {
@@ -194,7 +195,7 @@ impl Buttons {
         }
     }
 
-    /// Shows a line to the one who clicked. That it cannot be shown is told to the log alone: what was done is done.
+    /// Shows a line to the person who clicked. A failure is only logged, since the action is already done.
     async fn tell(&self, desk: &SlackDesk, channel: &str, user: &str, text: &str) {
         if channel.is_empty() {
             return;
@@ -231,8 +232,8 @@ impl SlackDesk {
     }
 }
 
-/// The desk of a channel. One that signs alone has all its channels; of several the channel must name one, since who
-/// may act is each one's own.
+/// Returns the workspace of a channel. The only signer owns all its channels. Among several, the channel must name
+/// one, since each has its own list of people who may act.
 fn desk_of<'a>(desks: &[&'a SlackDesk], channel: &str) -> Option<&'a SlackDesk> {
     let named = desks.iter().find(|desk| desk.channel == channel);
     match desks {
@@ -241,7 +242,7 @@ fn desk_of<'a>(desks: &[&'a SlackDesk], channel: &str) -> Option<&'a SlackDesk> 
     }
 }
 
-/// Logs what Slack did not do.
+/// Logs a failed call to Slack.
 fn said(
     desk: &SlackDesk,
     doing: &str,

@@ -1,4 +1,4 @@
-//! A store of a few cases, and requests without sockets.
+//! Test helpers: a store with a few cases, and requests without sockets.
 
 mod people;
 mod report;
@@ -28,7 +28,7 @@ pub(crate) use report::{failed, inconclusive, report};
 pub(crate) const ID: &str = "k3f9-x2mq-7d1w";
 const MINER: &[u8] = include_bytes!("../../../tests/fixtures/alerts/scc-crypto-miner.json");
 
-/// Twelve minutes after the last event of the alert of [`report`].
+/// Returns twelve minutes after the last event of the alert of [`report`].
 pub(crate) fn now() -> DateTime<Utc> {
     "2026-11-20T03:14:00Z".parse().unwrap()
 }
@@ -41,22 +41,22 @@ impl Clock for Stopped {
     }
 }
 
-/// A store that has these cases, or does not answer.
+/// A store with these cases, or one that does not answer.
 #[derive(Default)]
 pub(crate) struct Store {
     pub(crate) views: Vec<CaseView>,
     pub(crate) journal: Vec<JournalLine>,
     pub(crate) places: Vec<PlaceCount>,
-    /// The ledger is too long to be counted.
+    /// Whether counting takes too long.
     pub(crate) is_uncounted: bool,
     pub(crate) is_away: bool,
-    /// Whether it never answers to what people do.
+    /// Whether the store never answers to actions of people.
     pub(crate) is_slow: bool,
-    /// The last filter that was asked for.
+    /// The last filter used.
     pub(crate) asked: Mutex<CaseFilter>,
-    /// What a mute would have hidden.
+    /// The preview of a mute.
     pub(crate) preview: MutePreview,
-    /// What people did and asked for, in order; the verdicts apart.
+    /// Actions of people in order, with verdicts stored separately.
     pub(crate) acts: Mutex<Vec<(String, Act)>>,
     pub(crate) judged: Mutex<Vec<(String, NewPersonVerdict)>>,
     pub(crate) retried: Mutex<Vec<String>>,
@@ -117,7 +117,7 @@ fn row(report: Option<&Report>) -> CaseRow {
     }
 }
 
-/// The row of a report's case.
+/// Returns the case view of a report.
 pub(crate) fn view(report: Option<Report>) -> CaseView {
     let message = Message {
         id: "1".into(),
@@ -270,7 +270,7 @@ impl Cases for Store {
     }
 }
 
-/// The parts of a server on this store.
+/// Returns the parts of a server with this store.
 pub(crate) fn parts(store: Arc<Store>) -> Parts {
     Parts {
         cases: store.clone(),
@@ -288,20 +288,20 @@ pub(crate) fn parts(store: Arc<Store>) -> Parts {
     }
 }
 
-/// A server of this configuration; every token is the same.
+/// Returns a server with this configuration. Every token has the same value.
 pub(crate) fn server(config: &WebConfig, store: Arc<Store>) -> Server {
     let token = |_: &str| Ok("0123456789abcdef0123456789abcdef".into());
     Server::new(config.options(token).unwrap(), parts(store)).unwrap()
 }
 
-/// What came back.
+/// A response.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-/// Asks for a path, as somebody on this host.
+/// Requests a path from a client on this host.
 pub(crate) async fn get(store: Arc<Store>, path: &str) -> Answer {
     let request = Request::get(path)
         .header("host", "localhost:8080")
@@ -314,7 +314,7 @@ pub(crate) async fn get(store: Arc<Store>, path: &str) -> Answer {
     .await
 }
 
-/// Asks, over a connection from this address.
+/// Sends a request over a connection from this address.
 pub(crate) async fn ask(server: &Server, mut request: Request<Body>, peer: &str) -> Answer {
     let peer: SocketAddr = peer.parse().unwrap();
     request.extensions_mut().insert(ConnectInfo(peer));

@@ -1,19 +1,19 @@
-//! What is told to the log now and then, however often strangers bring it about.
+//! A throttle for log lines that strangers can cause.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Between two lines.
+/// Minimum time between two lines.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// When something was last told.
+/// When a line was last logged.
 #[derive(Debug, Default)]
 pub(crate) struct NowAndThen(Mutex<Option<Instant>>);
 
 impl NowAndThen {
-    /// Whether it is time to tell it, which it is for one of those who ask.
+    /// Returns whether a line may be logged now, which counts as logged.
     pub(crate) fn may(&self) -> bool {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let may = last.is_none_or(|last| last.elapsed() >= PAUSE);

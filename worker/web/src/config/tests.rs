@@ -1,4 +1,4 @@
-//! What may be served, and what is refused with which words.
+//! Tests of which configurations are served, and of the errors for the others.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a real parser of HTML finds in a page, and what must hold for every page.
+//! An HTML parser for pages, and the checks that every page must pass.
 
 use std::rc::Rc;
 
@@ -7,17 +7,17 @@ use html5ever::{ParseOpts, parse_document};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 use nightshift_alert::text::strip_hidden;
 
-/// Longest page that any alert can cause, in bytes.
+/// Largest page that any alert can cause, in bytes.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// What a parser finds in a page.
+/// A parsed page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Elements with the names of their attributes, in order.
+    /// Element names with the names of their attributes, in order.
     pub(super) elements: Vec<String>,
     pub(super) links: Vec<String>,
     pub(super) ids: Vec<String>,
-    /// What stands where commands do.
+    /// The texts of command elements.
     pub(super) commands: Vec<String>,
     /// All other text.
     pub(super) text: String,
@@ -78,10 +78,11 @@ fn parse(html: &str) -> Found {
     found
 }
 
-/// Where the alert of the tests stands in its vendor's own console, without its name and its project.
+/// URL of the test alert in its vendor's console, without its name and project.
 const CONSOLE: &str = "https://console.cloud.google.com/security/command-center/findingsv2";
 
-/// Whether a link leads to that console: with the finding's whole name, percent-encoded, where it is told, and a project.
+/// Returns whether a link leads to that console, with a project and, if given, the full name of the finding,
+/// percent-encoded.
 fn is_console(link: &str, is_id: fn(char) -> bool) -> bool {
     let Some((name, project)) = link
         .strip_prefix(CONSOLE)
@@ -94,7 +95,7 @@ fn is_console(link: &str, is_id: fn(char) -> bool) -> bool {
     encoded.chars().all(is_name) && !project.is_empty() && project.chars().all(is_id)
 }
 
-/// Whether a link is one that a template writes.
+/// Returns whether a link comes from a template.
 fn is_ours(link: &str) -> bool {
     let rest_is = |prefix: &str, fits: fn(char) -> bool| {
         link.strip_prefix(prefix)
@@ -118,7 +119,7 @@ fn is_ours(link: &str) -> bool {
         })
 }
 
-/// Everything that must hold for a page, whatever stands in it.
+/// Asserts everything that must hold for a page, whatever its contents.
 pub(super) fn check(html: &str) -> Found {
     assert!(html.len() <= LONGEST, "{} bytes", html.len());
     let found = parse(html);

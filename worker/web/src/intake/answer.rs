@@ -1,4 +1,4 @@
-//! What whoever posts is told: that all is committed, that it is asked to come again, or why it is refused.
+//! Responses to posts: committed, try again later, or refused with a reason.
 
 use std::time::Duration;
 
@@ -14,65 +14,65 @@ use tokio::time::timeout;
 use super::source::{Busy, HttpSource};
 use crate::body::Unread;
 
-/// How long a request waits to be committed. Within the ten seconds that an answer may take.
+/// How long a request waits for the commit, within the ten seconds for a response.
 const COMMIT: Duration = Duration::from_secs(7);
-/// After how many seconds whoever was sent away may come again.
+/// `Retry-After` in seconds.
 const AGAIN: HeaderValue = HeaderValue::from_static("10");
 
-/// Why a request is not taken.
+/// The reason why a post is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
-    /// No credentials.
+    /// The request has no credentials.
     #[error(
         "who are you? Send `Authorization: Bearer …` with a token of the source, or sign the body as Standard Webhooks \
          has it (webhook-id, webhook-timestamp, webhook-signature)"
     )]
     Nobody,
-    /// No token of ours.
+    /// The token belongs to no source.
     #[error("this is no token of any source here")]
     WrongToken,
-    /// The headers of a signature are not all there.
+    /// The signature headers are missing or malformed.
     #[error(
         "the signature cannot be read: webhook-id, webhook-timestamp (Unix seconds) and webhook-signature (v1,BASE64) \
          are wanted, each once"
     )]
     Unsigned,
-    /// Made too long ago, or in the future.
+    /// The timestamp is too far in the past or future.
     #[error("webhook-timestamp is more than five minutes off this clock; sign anew at each try")]
     OldSignature,
-    /// By no secret of ours.
+    /// No secret of a source made the signature.
     #[error("the signature is by no secret of any source here, or the body was changed on its way")]
     WrongSignature,
-    /// Not as SNS sends it.
+    /// The body is no SNS message.
     #[error("this is no message of SNS: {0}")]
     NotSns(&'static str),
-    /// Another topic.
+    /// The topic is not listed.
     #[error("no source here has this topic; list it in `sns.topics` of a [[source]]")]
     OtherTopic,
-    /// A certificate of another host.
+    /// The certificate is of another host.
     #[error(
         "SigningCertURL is not of the topic's own SNS (https://sns.REGION.amazonaws.com/SimpleNotificationService-….pem)"
     )]
     OtherCertificate,
-    /// Not signed by SNS.
+    /// The message is not signed by SNS.
     #[error("the signature of SNS does not fit: {0}")]
     NotBySns(&'static str),
-    /// Not by Pub/Sub.
+    /// The token is not from Pub/Sub.
     #[error("the token of Pub/Sub is not taken: {0}")]
     NotByPubsub(&'static str),
-    /// The body is not taken.
+    /// The body was not read.
     #[error(transparent)]
     Unread(#[from] Unread),
-    /// Not committed in time.
+    /// The message was not committed in time.
     #[error(
         "not committed: the store does not answer, or the worker ends. Send it again; what was committed all the same \
          will be a sighting"
     )]
     NotCommitted,
-    /// A secret of a source cannot be read, and nothing else fits.
+    /// A secret of a source cannot be read, and no other secret matches.
     #[error("what this is checked with cannot be read at the moment; send it again later")]
     NoSecret,
-    /// Keys or certificates cannot be had.
+    /// Keys or certificates cannot be fetched.
     #[error("what the signature is checked with cannot be had at the moment; send it again later")]
     NoKeys,
 }
@@ -93,7 +93,7 @@ impl Refused {
         }
     }
 
-    /// Whether it is to come again, and nothing is wrong with it.
+    /// Returns whether the sender should try again later, since the request itself is fine.
     pub(super) fn is_later(&self) -> bool {
         self.status() == StatusCode::SERVICE_UNAVAILABLE
     }
@@ -124,18 +124,18 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Waits until a message is settled, and says so.
+/// Waits until a message is settled and returns the response.
 ///
 /// # Errors
 ///
-/// When nobody knows whether it is committed; that is counted.
+/// Fails when the outcome is unknown. The failure is counted.
 pub(super) async fn settled(
     source: &HttpSource,
     fate: oneshot::Receiver<Fate>,
 ) -> Result<Response, Refused> {
     let told = match timeout(COMMIT, fate).await {
         Ok(Ok(Fate::Committed)) => json!({"outcome": "accepted"}),
-        // Committed too: whoever sent it again and again would help nobody.
+        // A dead letter is committed too; sending it again would not help.
         Ok(Ok(Fate::Unreadable)) => json!({
             "outcome": "dead_letter",
             "why": "some of it could not be read or stored as an alert: it is kept as a dead letter, and a case says so",

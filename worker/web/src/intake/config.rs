@@ -1,7 +1,7 @@
-//! `[[source]] kind = "http"`: who may hand alerts in, and how they prove it.
+//! The configuration `[[source]] kind = "http"`: who may post alerts, and how they authenticate.
 //!
-//! A source has its own credentials, apart from those of the pages. What is wrong by itself is told by [`Config::check`];
-//! secrets are read when they are needed, so that a changed file counts at the next request.
+//! A source has its own credentials, separate from those of the pages. [`Config::check`] reports what is wrong
+//! without reading secrets. Secrets are read for each request, so that a changed file takes effect immediately.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::config::concealed;
 
-/// Google's keys, which tokens of Pub/Sub are signed with
+/// Google's public keys for tokens of Pub/Sub
 /// (<https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions>).
 const GOOGLE_KEYS: &str = "https://www.googleapis.com/oauth2/v3/certs";
 
@@ -23,10 +23,10 @@ const GOOGLE_KEYS: &str = "https://www.googleapis.com/oauth2/v3/certs";
 pub struct Config {
     /// The source's name.
     pub name: String,
-    /// Bearer tokens of those who may post to `/v1/alerts`: `env:NAME` or `file:PATH`, at least 20 characters each.
+    /// Bearer tokens for posts to `/v1/alerts`: `env:NAME` or `file:PATH`, at least 20 characters each.
     #[serde(default)]
     pub tokens: Vec<String>,
-    /// Secrets that posts to `/v1/alerts` may be signed with instead, as Standard Webhooks has it: `whsec_` and base64, in
+    /// Secrets for posts to `/v1/alerts` that are signed by Standard Webhooks instead: `whsec_` and base64, in
     /// `env:NAME` or `file:PATH`.
     #[serde(default)]
     pub signing_secrets: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Config {
     /// A push subscription of Google Cloud Pub/Sub, at `/v1/alerts/pubsub`.
     #[serde(default)]
     pub pubsub: Option<PushConfig>,
-    /// The only feeds that may be handed in. Empty: all.
+    /// The only feeds that are accepted. Empty: all.
     #[serde(default)]
     pub feeds: Vec<String>,
     /// Allows plain http to another machine in `endpoint_url` and `jwks_url`.
@@ -44,47 +44,46 @@ pub struct Config {
     pub allow_private: bool,
 }
 
-/// Topics of SNS.
+/// Topics of Amazon SNS.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HttpSns")]
 pub struct SnsConfig {
-    /// ARNs of the topics. What another topic sends is refused, and its subscription is not confirmed.
+    /// ARNs of the topics. Messages of other topics are refused, and their subscriptions are not confirmed.
     pub topics: Vec<String>,
-    /// Where certificates come from and subscriptions are confirmed, instead of the region's own SNS: an endpoint in a
-    /// VPC.
+    /// Endpoint for certificates and confirmations instead of the region's own SNS, such as a VPC endpoint.
     #[serde(default)]
     pub endpoint_url: Option<String>,
 }
 
-/// A push subscription.
+/// A push subscription of Pub/Sub.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HttpPubsub")]
 pub struct PushConfig {
-    /// The audience that the subscription's tokens are made for: what it was given, or else the address it pushes to.
+    /// The audience of the subscription's tokens: the configured one, or else the push URL.
     pub audience: String,
-    /// Emails of the service accounts whose tokens are taken.
+    /// Emails of the service accounts whose tokens are accepted.
     pub service_accounts: Vec<String>,
-    /// Where the public keys of tokens are. Without it: Google's.
+    /// URL of the public keys of tokens. Default: Google's.
     #[serde(default)]
     pub jwks_url: Option<String>,
 }
 
-/// A topic of SNS, from its ARN.
+/// An SNS topic, parsed from its ARN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Topic {
     pub(super) arn: String,
-    /// `sns.<region>.amazonaws.com`, with `.cn` in China: the only host that its certificates may be of.
+    /// `sns.<region>.amazonaws.com`, with `.cn` in China: the only host that may serve its certificates.
     pub(super) host: String,
 }
 
 impl Config {
-    /// Whether it makes sense by itself. No secret is read and nothing is called.
+    /// Checks the configuration by itself, without reading a secret or making a call.
     ///
     /// # Errors
     ///
-    /// The first thing that does not, and how to mend it.
+    /// Says the first thing that is wrong and how to correct it.
     pub fn check(&self) -> Result<(), String> {
         let fits = |one: char| one.is_ascii_alphanumeric() || one == '-' || one == '_';
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(fits) {
@@ -114,16 +113,16 @@ impl Config {
         self.check_push()
     }
 
-    /// Whether `/v1/alerts` is open to somebody.
+    /// Returns whether `/v1/alerts` accepts posts for this source.
     pub(super) fn takes_posts(&self) -> bool {
         !self.tokens.is_empty() || !self.signing_secrets.is_empty()
     }
 
-    /// Its topics.
+    /// Parses the topics.
     ///
     /// # Errors
     ///
-    /// Which ARN is none.
+    /// Says which ARN is invalid.
     pub(super) fn topics(&self) -> Result<Vec<Topic>, String> {
         let Some(sns) = &self.sns else {
             return Ok(Vec::new());
@@ -134,7 +133,7 @@ impl Config {
         sns.topics.iter().map(|arn| topic(arn)).collect()
     }
 
-    /// Where SNS is asked instead of its own host.
+    /// Returns the endpoint that replaces the host of SNS.
     pub(super) fn sns_endpoint(&self) -> Option<Url> {
         let sns = self.sns.as_ref()?;
         self.endpoint("sns.endpoint_url", sns.endpoint_url.as_deref())
@@ -142,7 +141,7 @@ impl Config {
             .flatten()
     }
 
-    /// Where the keys of Pub/Sub's tokens are.
+    /// Returns the URL of the keys of Pub/Sub's tokens.
     pub(super) fn jwks_url(&self) -> Option<Url> {
         let push = self.pubsub.as_ref()?;
         let own = self.endpoint("pubsub.jwks_url", push.jwks_url.as_deref());
@@ -202,7 +201,7 @@ fn is_elsewhere(reference: &str) -> bool {
     named("env:") || named("file:")
 }
 
-/// `arn:aws:sns:eu-west-1:111122223333:name`.
+/// Parses `arn:aws:sns:eu-west-1:111122223333:name`.
 fn topic(arn: &str) -> Result<Topic, String> {
     let wrong = || {
         format!(

@@ -1,8 +1,9 @@
-//! How whoever posts to `/v1/alerts` proves who it is: a bearer token, or a signature over the body.
+//! Authentication of posts to `/v1/alerts`: a bearer token, or a signature of the body.
 //!
-//! Signatures are those of Standard Webhooks (<https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>):
-//! `webhook-signature` has `v1,` and the base64 of an HMAC-SHA256 over `id.timestamp.body`, several with spaces between.
-//! Each secret is looked at, whichever fits, and compared in a time that says nothing of it.
+//! Signatures follow Standard Webhooks
+//! (<https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>):
+//! `webhook-signature` is `v1,` and the base64 of an HMAC-SHA256 of `id.timestamp.body`; several are separated by
+//! spaces. All secrets are compared, in constant time.
 
 use axum::http::HeaderMap;
 use base64::Engine as _;
@@ -21,23 +22,23 @@ use crate::access::{self, only};
 pub(super) const ID: &str = "webhook-id";
 pub(super) const TIMESTAMP: &str = "webhook-timestamp";
 pub(super) const SIGNATURE: &str = "webhook-signature";
-/// How far the sender's clock and ours may be apart, in seconds: what is older may be a replay.
+/// Largest difference between the sender's clock and ours, in seconds. Older requests may be replays.
 const WINDOW_SECS: u64 = 300;
-/// Most signatures of one request that are looked at.
+/// Most signatures of one request that are checked.
 const MOST_SIGNATURES: usize = 8;
-/// Shortest token, in characters: one that nobody guesses.
+/// Shortest token, in characters, that cannot be guessed.
 const SHORTEST_TOKEN: usize = 20;
-/// What a signing secret begins with.
+/// Prefix of a signing secret.
 const PREFIX: &str = "whsec_";
-/// How long a key may be, in bytes: the specification's bounds.
+/// Length of a key in bytes, as the specification bounds it.
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
-/// Base64 with or without its padding: people lose it when they copy.
+/// Base64 with or without padding, which people lose when they copy.
 pub(super) const BASE64: GeneralPurpose = GeneralPurpose::new(
     &ALPHABET,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A request that says it is signed, at a time that may be.
+/// A request with signature headers and a current timestamp.
 pub(super) struct Signed<'a> {
     id: &'a str,
     timestamp: &'a str,
@@ -45,11 +46,11 @@ pub(super) struct Signed<'a> {
 }
 
 impl<'a> Signed<'a> {
-    /// None where the request does not say that it is signed.
+    /// Reads the signature headers. Returns `None` when the request has none.
     ///
     /// # Errors
     ///
-    /// What is wrong with how it says so, of all that can be seen without the body.
+    /// Says what is wrong with the headers, as far as this shows without the body.
     pub(super) fn read(
         headers: &'a HeaderMap,
         now: DateTime<Utc>,
@@ -95,14 +96,14 @@ impl<'a> Signed<'a> {
     }
 }
 
-/// Whether something was proven to a source.
+/// Whether a credential matches a secret of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Proof {
-    /// By none of its secrets.
+    /// No secret matches.
     None,
-    /// By none of those that can be read; one cannot.
+    /// No readable secret matches, and one secret cannot be read.
     Unknown,
-    /// By one of them.
+    /// A secret matches.
     Given,
 }
 
@@ -117,7 +118,7 @@ impl Proof {
 }
 
 impl HttpSource {
-    /// Whether this is one of its tokens.
+    /// Compares a token with the tokens of this source.
     pub(super) fn has_token(&self, shown: &[u8]) -> Proof {
         let shown = access::hash(shown);
         let tokens = self.config.tokens.iter();
@@ -129,7 +130,7 @@ impl HttpSource {
         })
     }
 
-    /// Whether a body was signed with one of its secrets.
+    /// Checks the signature of a body with the secrets of this source.
     pub(super) fn has_signed(&self, signed: &Signed<'_>, body: &[u8]) -> Proof {
         let secrets = self.config.signing_secrets.iter();
         secrets.fold(Proof::None, |proof, reference| {
@@ -142,7 +143,7 @@ impl HttpSource {
         })
     }
 
-    /// A secret as it is now. One that cannot be used is told to the log now and then: strangers make us look.
+    /// Reads a secret. An unusable one is logged at a limited rate, since strangers cause these reads.
     fn usable<T>(
         &self,
         key: &str,
@@ -159,7 +160,7 @@ impl HttpSource {
     }
 }
 
-/// What is wrong with the secrets of a source that cannot be read or are none, and how to mend it.
+/// Returns what is wrong with unusable secrets of a source, and how to correct each.
 pub fn wrong_secrets(config: &Config, secrets: &IntakeSecrets) -> Vec<String> {
     let tokens = config.tokens.iter();
     let tokens = tokens.filter_map(|one| read(secrets, "tokens", one, token).err());
@@ -187,7 +188,7 @@ fn token(secret: &SecretString) -> Result<SecretString, String> {
     Ok(secret.clone())
 }
 
-/// One secret, or several with spaces between.
+/// Parses one secret, or several separated by spaces.
 pub(super) fn keys(secret: &SecretString) -> Result<Vec<SecretSlice<u8>>, String> {
     const HOW: &str = "make one with: echo \"whsec_$(openssl rand -base64 32)\"";
     let words = secret.expose_secret().split_whitespace();

@@ -1,7 +1,7 @@
-//! The few calls that the intake makes itself: certificates of SNS, keys of Google, the confirmation of a subscription.
+//! Outgoing calls of the intake: certificates of SNS, keys of Google, the confirmation of a subscription.
 //!
-//! Each goes to an address from the configuration or one that is pinned by it. Nothing is redirected, what comes is
-//! bounded, and a call takes five seconds at most.
+//! Each call goes to an address of the configuration or one derived from it. Redirects are not followed, the size of
+//! a response is bounded, and a call takes at most five seconds.
 
 use std::time::Duration;
 
@@ -14,33 +14,33 @@ use url::Url;
 
 const CALL: Duration = Duration::from_secs(5);
 
-/// What a call brought.
+/// The response to a call.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub(super) bytes: Vec<u8>,
-    /// For how many seconds it may be kept.
+    /// Cache lifetime in seconds.
     pub(super) max_age_secs: Option<u64>,
 }
 
-/// Why a call brought nothing.
+/// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Missed {
-    /// Nobody answered, or not to the end: in words why.
+    /// No response, or an incomplete one, with the cause.
     #[error("{0}")]
     Silent(String),
-    /// It has nothing for us.
+    /// A status other than success.
     #[error("it answered {0}")]
     Answered(StatusCode),
-    /// More than is read.
+    /// The response exceeds this many bytes.
     #[error("it sent more than {0} bytes")]
     TooLarge(usize),
-    /// Something else: what it should have been.
+    /// A response of another kind than expected.
     #[error("what came is no {0}")]
     Other(&'static str),
 }
 
 impl Missed {
-    /// Whether whoever was called is not there, and would not answer another question either.
+    /// Returns whether the host is unreachable and would not answer another call either.
     pub(super) fn is_away(&self) -> bool {
         match self {
             Self::Silent(_) => true,
@@ -50,13 +50,15 @@ impl Missed {
     }
 }
 
-/// Makes calls.
+/// An HTTP client for these calls.
 pub(super) struct Fetch(reqwest::Client);
 
 impl Fetch {
+    /// Creates the client.
+    ///
     /// # Errors
     ///
-    /// When there is no TLS to call with.
+    /// Fails when TLS is not available.
     pub(super) fn new() -> Result<Self, String> {
         let client = reqwest::Client::builder()
             .timeout(CALL)
@@ -67,11 +69,7 @@ impl Fetch {
             .map_err(|error| format!("cannot call anybody over https: {}", with_causes(&error)))
     }
 
-    /// What is at this address, if it is no larger than this.
-    ///
-    /// # Errors
-    ///
-    /// Why not.
+    /// Fetches a URL whose contents have at most `most_bytes`.
     pub(super) async fn get(&self, url: Url, most_bytes: usize) -> Result<Fetched, Missed> {
         let silent = |error: reqwest::Error| Missed::Silent(with_causes(&error.without_url()));
         let answer = self.0.get(url).send().await.map_err(silent)?;

@@ -1,7 +1,7 @@
-//! Posts to our own intake as others do, with a credential of theirs: for canaries, which come the way of alerts.
+//! Posts of canaries to our own intake with a credential of a source, over the same path as alerts.
 //!
-//! The process that takes messages serves the address itself, so nothing leaves it; what stands in front of it, a proxy or a
-//! load balancer, is not tried.
+//! The process serves the address that it posts to, so nothing leaves the process. A proxy or load balancer in front of
+//! the intake is not tested.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use super::IntakeSecrets;
 use super::config::Config;
 use super::credential::{BASE64, ID, SIGNATURE, TIMESTAMP, keys};
 
-/// Longer than a commit may take.
+/// Timeout of a post, longer than a commit may take.
 const POST: Duration = Duration::from_secs(25);
 
-/// Posts to a source.
+/// A client that posts to one source.
 pub struct HttpPublisher {
     config: Config,
     at: String,
@@ -32,7 +32,7 @@ pub struct HttpPublisher {
     client: Client,
 }
 
-/// Where we reach what listens at this address: `0.0.0.0` is this machine, too.
+/// Returns the address under which we reach this listener: `0.0.0.0` is replaced by loopback.
 fn address(listen: &str) -> Result<SocketAddr, String> {
     let mut address: SocketAddr = listen
         .parse()
@@ -51,11 +51,11 @@ fn address(listen: &str) -> Result<SocketAddr, String> {
 }
 
 impl Config {
-    /// Whether we can post to it ourselves, where it listens here.
+    /// Checks that we can post to the source at this listener.
     ///
     /// # Errors
     ///
-    /// Why we cannot.
+    /// Says why we cannot.
     pub fn takes_messages(&self, listen: &str) -> Result<(), String> {
         if !self.takes_posts() {
             return Err(
@@ -68,11 +68,11 @@ impl Config {
 }
 
 impl HttpPublisher {
-    /// One that posts to this source, which listens here.
+    /// Creates a publisher for this source, which listens at `listen`.
     ///
     /// # Errors
     ///
-    /// When it cannot be posted to.
+    /// Fails when we cannot post to the source.
     pub fn new(
         config: Config,
         listen: &str,
@@ -94,7 +94,7 @@ impl HttpPublisher {
         })
     }
 
-    /// The same with the first credential of the source.
+    /// Adds the first credential of the source to a request.
     fn proven(&self, post: RequestBuilder, message: &Outgoing) -> Result<RequestBuilder, String> {
         if let Some(reference) = self.config.tokens.first() {
             let token = (self.secrets)(reference)?;

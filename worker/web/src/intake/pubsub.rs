@@ -1,8 +1,8 @@
-//! `/v1/alerts/pubsub`: what a push subscription of Google Cloud Pub/Sub posts, believed because of its token.
+//! `/v1/alerts/pubsub`: messages of a push subscription of Google Cloud Pub/Sub, authenticated by a token.
 //!
 //! The token is a JWT that Google signed for our audience and the subscription's own service account
-//! (<https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions>). It says who sends, not what: the body is
-//! protected by TLS alone.
+//! (<https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions>). The token proves the sender, not the
+//! contents: only TLS protects the body.
 
 mod keys;
 
@@ -20,14 +20,14 @@ use super::source::HttpSource;
 use keys::Keys;
 pub(super) use keys::PushKeys;
 
-/// Who signs such tokens.
+/// Issuers of such tokens.
 const ISSUERS: [&str; 2] = ["https://accounts.google.com", "accounts.google.com"];
-/// How far Google's clock and ours may be apart, in seconds.
+/// Largest difference between Google's clock and ours, in seconds.
 const LEEWAY_SECS: i64 = 60;
-/// Longest token that is looked at, in bytes.
+/// Longest token that is parsed, in bytes.
 const MOST_TOKEN_BYTES: usize = 8 << 10;
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Debug, Deserialize)]
 struct Claims {
     iss: String,
@@ -40,7 +40,7 @@ struct Claims {
     email_verified: bool,
 }
 
-/// Those who may push.
+/// The sources with a push subscription.
 pub(super) struct Pubsub {
     pushers: Vec<Pusher>,
     fetch: Arc<Fetch>,
@@ -77,11 +77,7 @@ impl Pubsub {
         self.pushers.is_empty()
     }
 
-    /// The source that a token is for.
-    ///
-    /// # Errors
-    ///
-    /// Why it is for none.
+    /// Returns the source that a token is for.
     pub(super) async fn source(
         &self,
         token: Option<&[u8]>,
@@ -151,7 +147,7 @@ impl Pusher {
     }
 }
 
-/// What a token says that this key signed. When it was made and for whom is looked at by the caller, by our own clock.
+/// Returns the claims of a token if this key signed it. The caller checks times and audience by our own clock.
 fn claims(token: &[u8], key: &DecodingKey) -> Result<Claims, Refused> {
     let mut validation = Validation::new(Algorithm::RS256);
     validation.required_spec_claims.clear();
@@ -165,7 +161,7 @@ fn claims(token: &[u8], key: &DecodingKey) -> Result<Claims, Refused> {
     }
 }
 
-/// The attributes of the message in a push: they may make it a CloudEvent in binary mode.
+/// Returns the attributes of the message in a push, which can make the message a CloudEvent in binary mode.
 pub(super) fn attributes(body: &[u8]) -> BTreeMap<String, String> {
     #[derive(Deserialize)]
     struct Push {

@@ -1,9 +1,8 @@
-//! `/v1/alerts/sns`: what Amazon SNS posts, believed because SNS signed it.
+//! `/v1/alerts/sns`: messages of Amazon SNS, authenticated by their signature.
 //!
-//! Only listed topics are listened to. The certificate comes from the topic's own SNS and nowhere else, whatever the
-//! message says; a subscription is confirmed by a call of ours to that host, never by following an address in a message.
-//! Only what was signed is handed on: keys that somebody added are not
-//! (<https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html>).
+//! Only listed topics are accepted. The certificate comes from the SNS host of the topic, whatever the message says.
+//! A subscription is confirmed by our own call to that host, never by following a URL in a message. Only signed
+//! fields are passed on (<https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html>).
 
 mod calls;
 mod certificate;
@@ -25,7 +24,7 @@ use crate::body::{Memory, Whole};
 use certificate::Certificates;
 use notice::{Kind, Notice};
 
-/// Most bytes of the answer to a confirmation, which nobody reads.
+/// Largest response to a confirmation, in bytes, which is discarded.
 const CONFIRMED_BYTES: usize = 64 << 10;
 
 /// A listed topic.
@@ -36,7 +35,7 @@ struct Listed {
     source: Arc<HttpSource>,
 }
 
-/// Certificates of SNS that came; a clone has the same.
+/// The cached certificates of SNS. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct SnsCertificates(Arc<Certificates>);
 
@@ -45,14 +44,16 @@ pub(super) struct Sns {
     topics: HashMap<String, Listed>,
     certificates: SnsCertificates,
     fetch: Arc<Fetch>,
-    /// What a message takes once it is believed.
+    /// Memory for authenticated messages.
     proven: Memory,
 }
 
 impl Sns {
+    /// Creates the handler of all topics.
+    ///
     /// # Errors
     ///
-    /// When two sources list one topic.
+    /// Fails when two sources list one topic.
     pub(super) fn new(
         sources: &[Arc<HttpSource>],
         fetch: &Arc<Fetch>,
@@ -89,7 +90,7 @@ impl Sns {
         self.topics.is_empty()
     }
 
-    /// Takes a message, or confirms a subscription.
+    /// Handles a message or confirms a subscription.
     pub(super) async fn take(
         &self,
         headers: &HeaderMap,
@@ -128,7 +129,7 @@ impl Sns {
         }
     }
 
-    /// Whether the topic's own SNS signed it.
+    /// Checks that the topic's own SNS signed the message.
     async fn check(
         &self,
         listed: &Listed,
@@ -142,7 +143,7 @@ impl Sns {
         notice.check(&certificate)
     }
 
-    /// Confirms a subscription by a call of ours: that of `ConfirmSubscription`, which needs no credentials
+    /// Confirms a subscription by calling `ConfirmSubscription`, which needs no credentials
     /// (<https://docs.aws.amazon.com/sns/latest/api/API_ConfirmSubscription.html>).
     async fn confirm(&self, listed: &Listed, notice: &Notice) -> Result<Response, Refused> {
         let token = notice.token.as_deref().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What was handed in over HTTP, as a source: requests wait here until intake has committed what they hold.
+//! The source for alerts posted over HTTP: requests wait here until their messages are committed.
 //!
-//! A request is answered when its message is settled, so that "accepted" means committed. The intake loop takes what
-//! waits in one batch, however many requests it came in. Whoever gives up waiting takes the message along if it was not
-//! taken yet; if it was, it is committed all the same, and comes again as a sighting.
+//! A request is answered when its message is settled, so that "accepted" means committed. The intake loop takes all
+//! waiting messages as one batch. If a client disconnects before its message was taken, the message is dropped.
+//! Otherwise the message is committed all the same, and a repeated post becomes a sighting.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,41 +20,41 @@ use super::config::Config;
 use super::credential::wrong_secrets;
 use crate::told::NowAndThen;
 
-/// How long one call of `receive` waits for a first message.
+/// How long a call of `receive` waits for the first message.
 const LONG_POLL: Duration = Duration::from_secs(20);
-/// Most requests that wait to be taken.
+/// Most requests that wait to be received.
 const MOST_WAITING: usize = 1_024;
 
-/// What `env:NAME` and `file:PATH` stand for. Asked at each request, so that a changed file counts at the next one. The
-/// error says what is missing, and holds no secret.
+/// Reads the secrets that `env:NAME` and `file:PATH` refer to. Called for each request, so that a changed file takes
+/// effect immediately. The error says what is missing and contains no secret.
 pub type IntakeSecrets = Arc<dyn Fn(&str) -> Result<SecretString, String> + Send + Sync>;
 
-/// Why a message is not taken now.
+/// The reason why a message is not accepted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Busy {
-    /// The inbox is full, or too many wait already.
+    /// The inbox is full, or too many requests wait.
     Full,
-    /// The process ends.
+    /// The process is stopping.
     Closing,
 }
 
-/// A source that is posted to.
+/// A source that receives posts.
 pub struct HttpSource {
     pub(super) config: Config,
     pub(super) secrets: IntakeSecrets,
     room: Arc<InboxRoom>,
     meter: Arc<dyn Meter>,
     queue: Mutex<Queue>,
-    /// Of its secrets that cannot be read.
+    /// Throttles log lines about unreadable secrets.
     pub(super) tells: NowAndThen,
-    /// Something waits, or it was closed.
+    /// Notified when a message arrives or the source is closed.
     came: Notify,
 }
 
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
-    /// By the message's name.
+    /// Received messages by their id.
     held: HashMap<String, Answer>,
     last: u64,
     is_closed: bool,
@@ -65,18 +65,18 @@ struct Waiting {
     answer: Answer,
 }
 
-/// Whoever waits for the message to be settled, and the memory that it takes until then.
+/// The channel to a waiting request, with the memory of its message.
 struct Answer {
     told: oneshot::Sender<Fate>,
     _memory: OwnedSemaphorePermit,
 }
 
 impl HttpSource {
-    /// A source that nobody has posted to yet. `secrets` reads what tokens and signing secrets refer to.
+    /// Creates a source. `secrets` reads the values that tokens and signing secrets refer to.
     ///
     /// # Errors
     ///
-    /// What is wrong with its configuration, or which secret cannot be read.
+    /// Says what is wrong with the configuration, or which secret cannot be read.
     pub fn new(
         config: Config,
         secrets: IntakeSecrets,
@@ -102,7 +102,7 @@ impl HttpSource {
         }
     }
 
-    /// Why a request of this source is not taken; it is counted.
+    /// Returns the refusal of a request to this source and counts it.
     pub(super) fn away(&self, why: impl Into<Refused>) -> Refused {
         let why = why.into();
         self.meter.count(&Measure::Message {
@@ -112,7 +112,8 @@ impl HttpSource {
         why
     }
 
-    /// Puts a message where intake takes it, and gives what tells of its fate. What it tells nothing of is not committed.
+    /// Queues a message and returns a receiver for its disposition. If the sender is dropped, the message is not
+    /// committed.
     pub(super) fn offer(
         &self,
         bytes: Vec<u8>,
@@ -147,7 +148,7 @@ impl HttpSource {
         Ok(fate)
     }
 
-    /// `None` once it is closed.
+    /// Takes waiting messages. Returns `None` once the source is closed.
     fn take(&self, most: usize) -> Option<Vec<Message>> {
         let mut queue = self.queue();
         if queue.is_closed {
@@ -158,7 +159,7 @@ impl HttpSource {
             let Some(Waiting { message, answer }) = queue.waiting.pop_front() else {
                 break;
             };
-            // Whoever has gone was told nothing, and sends it again.
+            // A disconnected client got no response and will send the message again.
             if !answer.told.is_closed() {
                 queue.held.insert(message.id.clone(), answer);
                 taken.push(message);
@@ -224,7 +225,7 @@ impl Source for HttpSource {
     }
 
     async fn close(&self) {
-        // Whoever waits sees that nobody will answer.
+        // Dropping the senders tells waiting requests that there will be no answer.
         let mut queue = self.queue();
         let ended = std::mem::take(&mut *queue);
         queue.is_closed = true;

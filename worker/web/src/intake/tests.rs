@@ -1,5 +1,5 @@
-//! Posts as they come: from who may, from who may not, and what becomes of them. The store and whoever is called are
-//! strict fakes with a memory.
+//! Tests of posts by authenticated and other senders. The store and the called servers are strict fakes with a
+//! memory.
 
 mod plain;
 mod pubsub;

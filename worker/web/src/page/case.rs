@@ -1,4 +1,4 @@
-//! A case: verdict bar, report, and what the store knows beside it.
+//! The page of a case: verdict bar, report, and further data of the store.
 
 mod cost;
 mod evidence;
@@ -34,14 +34,14 @@ pub(super) struct CasePage {
     status: &'static str,
     revision: u32,
     opened: Moment,
-    /// How far the triage is, where it has not come to its end.
+    /// Progress of an unfinished triage.
     progress: Option<Progress>,
-    /// Whether a browser asks for the page again by itself: nobody reads a report in it yet.
+    /// Whether the browser reloads the page, which it does only while there is no report to read.
     reloads: bool,
     report: Option<ReportView>,
-    /// What is known without one.
+    /// What is known before there is a report.
     early: Option<EarlyView>,
-    /// What its questions cost.
+    /// Costs of the questions.
     costs: Vec<CostRow>,
     people: People,
     trace: Trace,
@@ -84,14 +84,14 @@ impl CasePage {
     }
 }
 
-/// A reference to a piece of evidence; a link where the page has it.
+/// A reference to a piece of evidence, which is a link if the page shows that evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Cite {
     id: String,
     here: bool,
 }
 
-/// References, each once, in order.
+/// Returns the references in order, without duplicates.
 fn cites(ids: impl IntoIterator<Item = EvidenceId>, here: &[EvidenceId]) -> Vec<Cite> {
     let mut cites: Vec<Cite> = Vec::new();
     for id in ids {

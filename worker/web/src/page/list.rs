@@ -9,31 +9,31 @@ use serde::Serialize;
 use crate::query::{ListQuery, PAGE};
 use crate::shown::{Moment, Shown};
 
-/// Most characters of what is looked for, as the query has it.
+/// Most characters of a search text from the query.
 const ASKED: usize = 200;
 
 /// The page.
 #[derive(Debug, Serialize)]
 pub(super) struct ListPage {
-    /// What is grave and nobody took, on whatever page it stands.
+    /// Unassigned high-priority cases, on whatever page they are.
     grave: Vec<Grave>,
     rows: Vec<Row>,
     counts: Vec<Count>,
-    /// Alerts that have no case: muted, set aside.
+    /// Counts of alerts without a case: muted or set aside.
     hidden: Vec<Hidden>,
-    /// Whether it is known what has no case.
+    /// Whether the alerts without a case were counted.
     is_counted: bool,
     is_narrow: bool,
     is_first: bool,
-    /// What stands behind the `?` of the next page.
+    /// The query string of the next page.
     next: Option<String>,
     statuses: Vec<Choice>,
     verdicts: Vec<Choice>,
     severities: Vec<Choice>,
     desks: Vec<Choice>,
-    /// Only what people dispute.
+    /// Whether only disputed cases are listed.
     disagreed: bool,
-    /// Without generated samples.
+    /// Whether generated samples are left out.
     without_samples: bool,
     feed: Shown,
     account: Shown,
@@ -45,36 +45,36 @@ struct Row {
     id: String,
     title: Shown,
     outcome: Outcome,
-    /// When somebody should act, once it is triaged.
+    /// The urgency of a triaged case.
     urgency: Option<Outcome>,
     severity: &'static str,
     severity_word: &'static str,
-    /// As sent, where triage changed it.
+    /// The severity as sent, if triage changed it.
     severity_was: Option<&'static str>,
     feed: Shown,
     kind: Shown,
     account: Option<Shown>,
-    /// What it is about, where the title does not say so.
+    /// The subject, if the title does not contain it.
     subject: Option<Shown>,
     opened: Moment,
     seen: u64,
     members: u64,
     revision: u32,
     usd: Option<Shown>,
-    /// Where it stands with people, if they did anything.
+    /// The workflow status, if people did anything.
     stands: Option<Shown>,
-    /// Another verdict than that of the case, which a person gave.
+    /// The verdict of a person, if it differs from that of the case.
     people_say: Option<&'static str>,
 }
 
-/// What became of a case: a word for people, one for the style sheet.
+/// The outcome of a case: a word for people and a class for the style sheet.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Outcome {
     pub(super) words: &'static str,
     pub(super) class: &'static str,
 }
 
-/// How many rows came to the same.
+/// The number of rows with one outcome.
 #[derive(Debug, Serialize)]
 struct Count {
     words: String,
@@ -88,14 +88,14 @@ struct Hidden {
     why: Shown,
 }
 
-/// Cases of a kind that nobody took, of all there are.
+/// A count of unassigned high-priority cases of one kind.
 #[derive(Debug, Serialize)]
 pub(super) struct Grave {
     cases: usize,
-    /// There are that many, or more.
+    /// Whether there may be more than `cases`.
     is_bound: bool,
     words: &'static str,
-    /// What stands behind the `?` of their list.
+    /// The query string of their list.
     query: String,
 }
 
@@ -108,7 +108,7 @@ struct Choice {
 }
 
 impl Grave {
-    /// None where there are no cases.
+    /// Creates the count, or `None` when there are no cases.
     pub(super) fn new(query: &ListQuery, words: &'static str, cases: usize) -> Option<Self> {
         (cases > 0).then(|| Self {
             cases: cases.min(PAGE),
@@ -197,7 +197,7 @@ fn row(case: &CaseRow, now: DateTime<Utc>) -> Row {
     }
 }
 
-/// Who has it, or that it is done.
+/// Returns the assignee, or that the case is closed.
 fn stands(case: &CaseRow) -> Option<Shown> {
     match case.desk {
         DeskStatus::Open => None,
@@ -209,7 +209,7 @@ fn stands(case: &CaseRow) -> Option<Shown> {
     }
 }
 
-/// Verdicts and states in the order in which they first stand in the list.
+/// Counts verdicts and states, in the order of their first row.
 fn counts(cases: &[CaseRow]) -> Vec<Count> {
     let mut counts: Vec<Count> = Vec::new();
     for case in cases {
@@ -226,7 +226,7 @@ fn counts(cases: &[CaseRow]) -> Vec<Count> {
     counts
 }
 
-/// The verdict with its leaning, or where the case stands as long as there is none.
+/// Returns the verdict with its leaning, or the status of a case without one.
 pub(super) fn outcome(case: &CaseRow) -> Outcome {
     let (words, class) = match (case.status, case.verdict, case.leaning) {
         (CaseStatus::Concluded, Some(Verdict::Inconclusive), Some(Leaning::Malicious)) => {

@@ -1,4 +1,4 @@
-//! The templates: compiled in, escaped, strict about what they were not given, and bounded in work.
+//! The templates: compiled in, escaped, strict about undefined values, and bounded in work.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -16,10 +16,9 @@ const TEMPLATES: [(&str, &str); 9] = [
     ("trace.html", include_str!("../../templates/trace.html")),
     ("problem.html", include_str!("../../templates/problem.html")),
 ];
-/// Most instructions of one page; the longest report takes a tenth of it.
+/// Most instructions of one page. The longest report needs a tenth of them.
 const FUEL: u64 = 10_000_000;
 
-/// All templates.
 pub(crate) struct Templates(Environment<'static>);
 
 impl Templates {
@@ -27,7 +26,7 @@ impl Templates {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| AutoEscape::Html);
-        // A block on a line of its own leaves no trace in the page.
+        // A block on a line of its own leaves no blank line in the page.
         let syntax = SyntaxConfig::builder()
             .trim_blocks(true)
             .lstrip_blocks(true)

@@ -1,4 +1,4 @@
-//! What the pages and their JSON say.
+//! Tests of the pages and their JSON.
 
 mod list;
 

@@ -1,9 +1,10 @@
-//! The connections of a door: how many there may be, and how long each may keep its place.
+//! The connections of a listener: limits on their number and lifetime.
 //!
-//! Whoever reaches an address can connect, say nothing, and stay, and each connection takes one of the files that a
-//! process may have open. So a place is taken before a connection is, a request has to come soon, and nobody stays for
-//! ever, however slowly it reads. A connection is for one request: one that is kept for the next takes a place meanwhile,
-//! and a proxy that sends a post just as it is closed does not know whether that came. Only HTTP/1 is spoken.
+//! Anybody who reaches an address can connect and stay silent, and each connection uses one of the process's file
+//! descriptors. So a slot is taken before a connection is accepted, a request must arrive soon, and every connection
+//! has a maximum lifetime, however slowly its client reads. Each connection serves one request: keep-alive would
+//! occupy slots, and a proxy that reuses a closing connection cannot know whether its post arrived. Only HTTP/1 is
+//! supported.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -25,20 +26,21 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Most connections of a door at once. Three doors leave room for calls of ours within 1,024 open files.
+/// Most connections of a listener. Three listeners leave room for outgoing calls within 1,024 file descriptors.
 pub(super) const MOST: usize = 256;
-/// How long the head of a request may take, from the first moment: whoever is silent goes, too.
+/// Timeout for the head of a request, from the first moment, which also ends silent connections.
 const HEAD: Duration = Duration::from_secs(10);
-/// After how long a connection is told to end with the request that is under way.
+/// Age at which a connection is told to finish its request.
 const LIFE: Duration = Duration::from_secs(60);
-/// How long that request then has, with all of its answer.
+/// How long that request then has, including its whole response.
 const LAST: Duration = Duration::from_secs(30);
-/// Most bytes of a head, which are kept for each connection.
+/// Largest head in bytes, which is buffered for each connection.
 const HEAD_BYTES: usize = 64 << 10;
-/// How long nothing is accepted after this process could not.
+/// Pause after a failed accept.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Answers whoever connects until `ends`, and then what is under way. Whoever drops this lets go of all of them.
+/// Serves connections until `ends` is cancelled, and then the requests under way. Dropping this future drops all
+/// connections.
 pub(super) async fn serve<A, F>(listener: TcpListener, answer: A, ends: CancellationToken)
 where
     A: Fn(Request) -> F + Clone + Send + Sync + 'static,
@@ -72,7 +74,7 @@ fn told(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-/// The next connection, once there is a place for it. None would mean that there are no places any more.
+/// Accepts the next connection once a slot is free. Returns `None` only if the semaphore is closed.
 async fn next(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -95,7 +97,7 @@ fn refused(error: &std::io::Error) {
     tracing::error!(error, "nobody can connect at the moment");
 }
 
-/// Whether whoever connected has gone already, and nothing is wrong here.
+/// Returns whether the client disconnected before the accept, which is no error of ours.
 fn is_theirs(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(
@@ -104,7 +106,7 @@ fn is_theirs(error: &std::io::Error) -> bool {
     )
 }
 
-/// Answers what comes over a connection.
+/// Serves one connection.
 async fn converse<A, F>(stream: TcpStream, peer: SocketAddr, answer: A, ends: CancellationToken)
 where
     A: Fn(Request) -> F,
@@ -126,7 +128,7 @@ where
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     tokio::select! {
-        // How it ended is the other side's affair: it went, it was silent, or it did not speak HTTP.
+        // The client disconnected, was silent, or did not speak HTTP; none of these is an error of ours.
         _ = connection.as_mut() => return,
         () = ends.cancelled() => {
             if !has_asked.load(Ordering::Relaxed) {

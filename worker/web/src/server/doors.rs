@@ -1,7 +1,8 @@
-//! Addresses that stay while what answers behind them changes: a configuration that is taken up refuses no request.
+//! Listeners that stay bound while their services change, so that a reload refuses no request.
 //!
-//! A request is answered by whoever stood behind the door when it came. Addresses that the next server does not have are
-//! closed, and new ones opened. Told to stop, a server may linger: load balancers send requests on until they have heard.
+//! A request is answered by the service that was active when it arrived. Addresses that the next server does not use
+//! are closed, and new ones are bound. A stopping server may linger, since load balancers send requests until they
+//! notice.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -20,12 +21,12 @@ use tower::ServiceExt as _;
 use super::connections;
 use crate::config::WebError;
 
-/// How long open requests have when the server is told to stop.
+/// How long open requests have after the stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// Between two tries of an address that somebody else has.
+/// Pause between two attempts to bind an address in use.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// What an address is for.
+/// The role of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Pages,
@@ -33,28 +34,28 @@ pub(crate) enum Place {
     Intake,
 }
 
-/// One of the addresses that a server wants, and what it answers there.
+/// A listener that a server needs, and its service.
 pub(super) struct Wanted {
     pub(super) place: Place,
     pub(super) address: SocketAddr,
     pub(super) behind: Behind,
 }
 
-/// What answers at an address, and how long it does after it is told to stop.
+/// The service of a listener, and how long it answers after the stop signal.
 #[derive(Clone)]
 pub(super) struct Behind {
     pub(super) router: Router,
     pub(super) linger: Duration,
 }
 
-/// Stands in requests that come after the process was told to stop.
+/// Request extension of requests that arrive after the stop signal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leaving;
 
-/// An address that is listened at.
+/// A listener.
 struct Door {
     place: Place,
-    /// As it was asked for: the port may be left to the system.
+    /// The requested address, whose port may be 0.
     asked: SocketAddr,
     address: SocketAddr,
     behind: RwLock<Shift>,
@@ -62,25 +63,25 @@ struct Door {
     serving: TaskTracker,
 }
 
-/// Who answers, until others take over.
+/// The active service, until another one replaces it.
 struct Shift {
     behind: Behind,
-    /// The requests that are not answered yet.
+    /// The requests without a response.
     open: TaskTracker,
 }
 
-/// The addresses of a server that runs.
+/// The listeners of a running server.
 #[derive(Default)]
 pub struct Doors {
     all: Vec<Arc<Door>>,
     unopened: Unopened,
 }
 
-/// Where nobody listens yet, of all servers that took over from one another.
+/// The roles of listeners that are not bound yet, shared by all servers that replace each other.
 #[derive(Clone, Default)]
 pub(crate) struct Unopened(Arc<Mutex<Vec<Place>>>);
 
-/// Stands for one of them.
+/// Marks one listener as pending until dropped.
 struct Shut(Unopened, Place);
 
 impl Unopened {
@@ -107,24 +108,24 @@ impl Drop for Shut {
     }
 }
 
-/// What a door begins with.
+/// The initial state of a listener.
 enum Start {
     Listening(TcpListener),
-    /// Somebody else keeps its address from it.
+    /// The address is in use, and binding is retried.
     Late(Shut),
 }
 
-/// A server whose addresses are taken, so that they can be told.
+/// A server whose addresses are bound but which does not answer yet.
 pub struct Bound {
     fresh: Vec<(Arc<Door>, Start)>,
-    /// Doors of the server before.
+    /// Listeners that stay from the previous server.
     kept: Vec<(Arc<Door>, Behind)>,
-    /// Addresses that the server before uses for something else: they are free when that has ended.
+    /// Addresses that collide with those of the previous server, until that server has closed them.
     waiting: Vec<Wanted>,
     unopened: Unopened,
 }
 
-/// A server that others have taken over from.
+/// A server that another one has replaced.
 pub struct Relieved {
     open: Vec<TaskTracker>,
     closing: Vec<TaskTracker>,
@@ -160,8 +161,8 @@ impl Door {
         }
     }
 
-    /// Opens it as soon as its address is free: the server before has closed, and cannot be asked back because somebody else
-    /// has a part of it.
+    /// Binds the address as soon as it is free. The previous server has closed its address and cannot return, because
+    /// another process uses a part of it.
     async fn opened(&self) -> TcpListener {
         let mut told = String::new();
         loop {
@@ -187,14 +188,14 @@ impl Door {
     async fn answer(self: Arc<Self>, request: Request) -> Response {
         let (router, _open) = {
             let shift = self.behind.read().unwrap_or_else(PoisonError::into_inner);
-            // Before the lock is let go: who is relieved then waits for this request, too.
+            // The token is taken under the lock, so that a replaced service also waits for this request.
             (shift.behind.router.clone(), shift.open.token())
         };
         let Ok(response) = router.oneshot(request).await;
         response.into_response()
     }
 
-    /// Puts others behind the door. What tells when those before have answered all that came to them.
+    /// Replaces the service. Returns the tracker of requests to the previous one.
     fn relieve(&self, behind: Behind) -> TaskTracker {
         let mut shift = self.behind.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *shift, Shift::new(behind));
@@ -211,8 +212,8 @@ impl Door {
         behind.open.clone()
     }
 
-    /// Answers until it is shut, or all have been told to stop for as long as it lingers; requests that are open then have
-    /// five seconds more.
+    /// Serves until the listener is closed, or until the stop signal and the linger time. Open requests then have
+    /// five more seconds.
     async fn serve(
         self: Arc<Self>,
         start: Start,
@@ -259,14 +260,15 @@ impl Doors {
     }
 }
 
-/// Whether no two can listen at these: they are one, or one is all of this machine's.
+/// Returns whether two addresses cannot be bound together: they are equal, or one is unspecified and the ports are
+/// equal.
 fn share(one: SocketAddr, other: SocketAddr) -> bool {
     let is_all = one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() == other.port() && one.port() != 0 && (one.ip() == other.ip() || is_all)
 }
 
-/// Whether anything can listen at this address, at some port: of one whose own port is not free yet, nothing else can be
-/// known before the server that has it gives way.
+/// Checks that the IP address belongs to this machine by binding another port. Whether the wanted port is free is
+/// known only after the previous server has closed it.
 async fn is_of_this_machine(address: SocketAddr) -> Result<(), WebError> {
     let tried = TcpListener::bind((address.ip(), 0)).await;
     tried
@@ -275,7 +277,8 @@ async fn is_of_this_machine(address: SocketAddr) -> Result<(), WebError> {
 }
 
 impl Bound {
-    /// Takes the addresses that nobody has; those of the server before stay, or are free when it has ended.
+    /// Binds the addresses that are free. Those of the previous server are kept, or bound when that server has closed
+    /// them.
     pub(super) async fn of(wanted: Vec<Wanted>, before: &Doors) -> Result<Self, WebError> {
         let mut bound = Self {
             fresh: Vec::new(),
@@ -301,7 +304,7 @@ impl Bound {
         Ok(bound)
     }
 
-    /// Answers behind the doors that stay, from now on, and closes the others.
+    /// Puts the new services behind the listeners that stay, and closes the others.
     pub fn take_over(&mut self, before: &Doors) -> Relieved {
         let mut relieved = Relieved {
             open: Vec::new(),
@@ -320,8 +323,8 @@ impl Bound {
         relieved
     }
 
-    /// Opens what is not open yet. The addresses, and what answers at those that are new, each to be run until `stop`.
-    /// One of the server before that somebody else has a part of is opened when it is free: alerts are triaged meanwhile.
+    /// Binds the remaining addresses. Returns the listeners, and a future for each new one that must run until
+    /// `stop`. An address that another process uses is bound when it is free; alerts are triaged meanwhile.
     pub async fn open(
         mut self,
         stop: &CancellationToken,
@@ -349,7 +352,7 @@ impl Bound {
         (doors, serving)
     }
 
-    /// Answers until it is told to stop and has lingered; requests that are open then have five seconds more.
+    /// Serves until `stop` is cancelled and the linger time is over. Open requests then have five more seconds.
     pub async fn serve(self, stop: CancellationToken) {
         let (_doors, serving) = self.open(&stop).await;
         futures_util::future::join_all(serving).await;
@@ -363,30 +366,30 @@ impl Doors {
         door.map(|door| door.address)
     }
 
-    /// At which of them nobody listens yet.
+    /// Returns the roles whose listeners are not bound yet.
     pub(super) fn unopened(&self) -> Unopened {
         self.unopened.clone()
     }
 
-    /// Where the pages are; nowhere, while somebody else keeps their address from us.
+    /// Returns the address of the pages, or `None` while the address is in use by another process.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.at(Place::Pages)
     }
 
-    /// Where the metrics are, if not beside the pages.
+    /// Returns the address of the metrics, if separate from the pages.
     #[must_use]
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.at(Place::Metrics)
     }
 
-    /// Waits until none of them is listened at any more, and what came is answered.
+    /// Waits until all listeners are closed and their requests answered.
     pub fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
         let all: Vec<TaskTracker> = self.all.iter().map(|door| door.serving.clone()).collect();
         async move { wait(&all).await }
     }
 
-    /// Where alerts are handed in: beside the pages, if they have no address of their own.
+    /// Returns the address of the HTTP intake, which may be that of the pages.
     #[must_use]
     pub fn intake_address(&self) -> Option<SocketAddr> {
         let is_apart = self.all.iter().any(|door| door.place == Place::Intake);
@@ -399,18 +402,18 @@ impl Doors {
 }
 
 impl Relieved {
-    /// Waits until all that came before is answered.
+    /// Waits until all earlier requests are answered.
     pub async fn answered(&self) {
         wait(&self.open).await;
     }
 
-    /// Waits until the addresses that are closed are free.
+    /// Waits until the closed addresses are free.
     pub async fn closed(&self) {
         wait(&self.closing).await;
     }
 }
 
-/// Waits until nothing is under way in any of them.
+/// Waits until no tracker has a running task.
 async fn wait(all: &[TaskTracker]) {
     for one in all {
         one.close();

@@ -1,4 +1,4 @@
-//! What every path answers, to whom, and with which headers.
+//! Tests of the responses, access and headers of every path.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -206,7 +206,7 @@ async fn readiness_tells_a_line_per_part_and_health_does_not_ask_them() {
     );
 }
 
-/// A queue that can be read, or not.
+/// A queue that is reachable or not.
 struct Queue(AtomicBool);
 
 #[async_trait]
@@ -338,13 +338,13 @@ async fn over_a_real_socket_it_answers_and_stops_when_told() {
     assert!(told.starts_with("cannot listen on 127.0.0.1:"), "{told}");
 }
 
-/// A port that nobody has.
+/// Returns a free port.
 async fn free_port() -> u16 {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     free.local_addr().unwrap().port()
 }
 
-/// Metrics on an address of their own.
+/// Returns a configuration with a separate address for metrics.
 fn metrics_at(host: &str, port: u16) -> WebConfig {
     WebConfig {
         listen: "127.0.0.1:0".into(),
@@ -353,7 +353,7 @@ fn metrics_at(host: &str, port: u16) -> WebConfig {
     }
 }
 
-/// Servers that take over from one another, each with an address of its own that is not that of the pages.
+/// Servers that replace one another, each with an address separate from the pages.
 #[derive(Default)]
 struct Row {
     doors: Doors,
@@ -377,7 +377,7 @@ impl Row {
         self.tasks.extend(serving);
     }
 
-    /// Status and lines of readiness.
+    /// Returns status and lines of the readiness page.
     async fn ready(&self) -> (u16, String) {
         let pages = self.doors.address().unwrap();
         let answer = reqwest::get(format!("http://{pages}/readyz")).await;
@@ -413,7 +413,7 @@ async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_befo
 async fn an_address_of_another_machine_is_refused_before_any_door_is_shut() {
     let port = free_port().await;
     let row = Row::beginning(&metrics_at("0.0.0.0", port)).await;
-    // For documents alone (RFC 5737): no machine has it.
+    // This address is for documentation (RFC 5737) and belongs to no machine.
     let next = server(&metrics_at("192.0.2.7", port), store());
     let refused = next.bind_after(&row.doors).await;
     let error = refused.map(drop).unwrap_err().to_string();
@@ -463,7 +463,7 @@ async fn an_address_that_another_program_has_a_part_of_is_opened_when_it_is_free
         tokio::time::resume();
         assert!(is_reached(port).await && address(&row).is_some());
         assert_eq!(row.ready().await, (200, "store: ready\n".to_owned()));
-        // What was opened late is shut as any other.
+        // A listener that was bound late is closed like any other.
         row.take_over(&at("127.0.0.3", port)).await;
         assert!(!is_reached(port).await);
         row.ends().await;

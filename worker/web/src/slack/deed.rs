@@ -1,4 +1,4 @@
-//! What a click does: notes it in the store, or opens the modal that asks for more.
+//! The actions of the buttons: storing the action, or opening a modal.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::{Measure, Verdict};
@@ -12,11 +12,9 @@ use super::{
     Buttons, CALL, PREVIEW, STORE, SlackDesk, Who, desk_of, modal, mute, person, said, words,
 };
 
-/// What the one who clicked gets to see.
+/// What the person who clicked sees.
 pub(super) enum Answer {
-    /// A line.
     Say(String),
-    /// A modal.
     Open(Value),
 }
 
@@ -75,7 +73,7 @@ impl Buttons {
                 self.act(target, who, ActKind::Acknowledged, "").await?;
                 Answer::Say(words::taken(language, case))
             }
-            // People are done with what they saw, and with nothing that came since.
+            // People close what they saw, not a later report.
             Button::Close => {
                 let view = self.cases.view(&case.0).await?;
                 match later(&view, target) {
@@ -119,7 +117,7 @@ impl Buttons {
         })
     }
 
-    /// The modal of a mute with what it would have hidden, or why there can be none.
+    /// Returns the modal of a mute with its preview, or why there can be none.
     async fn mute_modal(
         &self,
         target: &Target,
@@ -145,7 +143,7 @@ impl Buttons {
             }
             Err(_) => None,
         };
-        // What is asked for now is what the case is like now, whatever the message shows.
+        // A mute is about the current revision, whatever the message shows.
         let target = Target {
             revision: view.row.revision,
             ..target.clone()
@@ -161,7 +159,7 @@ impl Buttons {
         )))
     }
 
-    /// Notes what somebody says of a verdict, and how it is told to them.
+    /// Stores a person's judgement of a verdict and returns the confirmation.
     pub(super) async fn judge(
         &self,
         target: &Target,
@@ -200,14 +198,14 @@ impl Buttons {
 }
 
 impl Who {
-    /// Whether they did just this already: it was posted again, maybe to another process.
+    /// Returns whether this person already did this at this time: the request was repeated, maybe to another process.
     pub(super) fn did(&self, view: &CaseView, is_it: impl Fn(&ActKind) -> bool) -> bool {
         let mut acts = view.desk.acts.iter();
         acts.any(|act| act.at == self.at && act.by == self.by && is_it(&act.kind))
     }
 }
 
-/// What a modal is about, to be kept in it.
+/// Returns the context that a modal keeps.
 fn about(target: &Target, channel: &str) -> About {
     About {
         target: target.to_string(),
@@ -215,19 +213,19 @@ fn about(target: &Target, channel: &str) -> About {
     }
 }
 
-/// The verdict that one can agree with.
+/// Returns the verdict that a person can agree with.
 pub(super) fn verdict(view: &CaseView) -> Option<Verdict> {
     let is_failed = view.row.status == nightshift_pipeline::CaseStatus::Failed;
     view.row.verdict.filter(|_| !is_failed)
 }
 
-/// The revision of a report that is later than this message.
+/// Returns the revision of a report that is later than this message.
 fn later(view: &CaseView, target: &Target) -> Option<u32> {
     let latest = view.report.as_ref().map(|report| report.revision);
     latest.filter(|latest| *latest > target.revision)
 }
 
-/// Why nobody can judge what this message shows: a later report stands, or none yet.
+/// Returns why nobody can judge what this message shows: there is a later report, or none yet.
 pub(super) fn moved_on(view: &CaseView, target: &Target, language: Language) -> Option<String> {
     match view.report.as_ref().map(|report| report.revision) {
         Some(latest) if latest == target.revision => None,

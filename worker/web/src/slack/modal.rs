@@ -1,5 +1,5 @@
-//! The two modals. Texts in them are plain: Slack makes no link and no mention of them.
-//! Limits: <https://docs.slack.dev/reference/views/modal-views>, <https://docs.slack.dev/reference/block-kit>.
+//! The two modals. Their texts are plain: Slack makes no links or mentions of them. Limits:
+//! <https://docs.slack.dev/reference/views/modal-views>, <https://docs.slack.dev/reference/block-kit>.
 
 use chrono::NaiveDate;
 use nightshift_engine::Verdict;
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::payload::About;
 
-/// `callback_id` of the modal that asks for another verdict.
+/// `callback_id` of the modal for another verdict.
 pub(super) const DISAGREE: &str = "nightshift:disagree";
-/// `callback_id` of the modal that asks for a mute.
+/// `callback_id` of the modal for a mute.
 pub(super) const MUTE: &str = "nightshift:mute";
-/// Names of the fields; block and action have the same.
+/// Names of the fields, used for both block and action.
 pub(super) const VERDICT: &str = "verdict";
 pub(super) const NOTE: &str = "note";
 pub(super) const UNTIL: &str = "until";
@@ -20,7 +20,7 @@ pub(super) const WHY: &str = "why";
 /// Most characters of the reason of a mute.
 pub(super) const WHY_CHARS: usize = 300;
 
-/// Asks for another verdict than the case has.
+/// Returns the modal that asks for another verdict.
 pub(super) fn disagree(language: Language, about: &About, ours: Option<Verdict>) -> Value {
     let others = Verdict::ALL
         .into_iter()
@@ -65,7 +65,7 @@ pub(super) fn disagree(language: Language, about: &About, ours: Option<Verdict>)
     modal(language, about, DISAGREE, [title, submit], &blocks)
 }
 
-/// Asks until when and why, below what the mute would have hidden.
+/// Returns the modal that asks for the end and the reason of a mute, below the preview.
 pub(super) fn mute(
     language: Language,
     about: &About,

@@ -1,5 +1,5 @@
-//! A mute of what is like a case: the same type in the same account, never above the severity of its alert, never
-//! critical, for 30 days at the most, and with what it would have hidden before anybody asks for it.
+//! Mutes from Slack: the same type in the same account, never above the severity of the alert, never critical, for at
+//! most 30 days. A preview shows what the mute would have hidden.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use nightshift_alert::text::{cut, plain};
@@ -7,19 +7,19 @@ use nightshift_alert::{Alert, Severity};
 use nightshift_engine::Verdict;
 use nightshift_pipeline::{CaseStatus, CaseView, Language, Match, MutePreview, NewMute};
 
-/// What a preview looks at.
+/// Period of the preview.
 pub(super) const LOOK_BACK: TimeDelta = TimeDelta::days(30);
-/// The end that is proposed.
+/// Default duration.
 pub(super) const USUAL: TimeDelta = TimeDelta::days(7);
-/// Most days that a mute holds.
+/// Longest duration in days.
 const MOST_DAYS: u64 = 30;
-/// True positives that are listed.
+/// Most true positives that are listed.
 const LISTED: usize = 10;
-/// Most characters of a text block of Slack, with room (3,000,
+/// Most characters of a text block, below Slack's limit (3,000,
 /// <https://docs.slack.dev/reference/block-kit/blocks/section-block>).
 const BLOCK: usize = 2_900;
 
-/// Why nothing like this case may be muted.
+/// Returns why this case cannot be muted.
 pub(super) fn never(language: Language, view: &CaseView) -> Option<&'static str> {
     let is_critical = view.alert.severity == Severity::Critical
         || view.row.assessed_severity == Some(Severity::Critical);
@@ -31,11 +31,11 @@ pub(super) fn never(language: Language, view: &CaseView) -> Option<&'static str>
     ))
 }
 
-/// The rule for what is like this alert.
+/// Returns the rule that matches alerts like this one.
 pub(super) fn rule(alert: &Alert, until: DateTime<Utc>, why: &str, by: &str) -> NewMute {
     NewMute {
         when: Match {
-            // Where no account bounds it, the feed does.
+            // Without an account, the feed bounds the rule.
             feed: alert.account.is_none().then(|| alert.feed.clone()),
             kind: Some(exactly(&alert.kind)),
             account: alert.account.iter().cloned().collect(),
@@ -48,7 +48,7 @@ pub(super) fn rule(alert: &Alert, until: DateTime<Utc>, why: &str, by: &str) -> 
     }
 }
 
-/// The glob that fits this type alone: what stands in an alert makes no rule wider.
+/// Returns a glob that matches only this type. The contents of an alert cannot make a rule wider.
 fn exactly(kind: &str) -> String {
     let mut glob = String::with_capacity(kind.len());
     for c in kind.chars() {
@@ -60,11 +60,11 @@ fn exactly(kind: &str) -> String {
     glob
 }
 
-/// When a mute with this last day ends, which is the day's end.
+/// Returns the end of a mute with this last day, which is the end of the day.
 ///
 /// # Errors
 ///
-/// Why this can be no last day.
+/// Says why the day is not allowed.
 pub(super) fn until(
     language: Language,
     day: &str,
@@ -91,7 +91,7 @@ pub(super) fn until(
     Ok(end.and_time(NaiveTime::MIN).and_utc().min(most))
 }
 
-/// What the rule hides, in a sentence.
+/// Returns a sentence about what the rule hides.
 pub(super) fn hides(language: Language, rule: &NewMute) -> String {
     let kind = plain(rule.when.kind.as_deref().unwrap_or_default(), 200);
     let account = rule.when.account.first().map(|one| plain(one, 100));
@@ -123,7 +123,7 @@ pub(super) fn hides(language: Language, rule: &NewMute) -> String {
     }
 }
 
-/// What the rule would have hidden, the true positives by name; none where that was not to be found out.
+/// Returns what the rule would have hidden, with the names of true positives. `None` means that the preview failed.
 pub(super) fn preview(language: Language, preview: Option<&MutePreview>) -> String {
     let Some(preview) = preview else {
         let text = language.of(
@@ -193,7 +193,7 @@ fn told(preview: &MutePreview) -> Vec<String> {
     lines
 }
 
-/// A verdict, or where a case without one stands.
+/// Translates a verdict, or the status of a case without one.
 fn japanese(word: &str) -> String {
     let verdict = Verdict::ALL.into_iter().find(|one| one.as_str() == word);
     let words = match (verdict, CaseStatus::parse(word)) {

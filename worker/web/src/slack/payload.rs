@@ -1,5 +1,5 @@
-//! What Slack posts: <https://docs.slack.dev/reference/interaction-payloads>. Only what is used is read, and none of it
-//! is trusted beyond its signature: a value is one of ours, or nothing.
+//! The payloads of Slack: <https://docs.slack.dev/reference/interaction-payloads>. Only used fields are parsed, and a
+//! signature makes none of them trusted: each value must be one of ours.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub(super) enum Payload {
     Other,
 }
 
-/// A click below a message.
+/// A click on a button of a message.
 #[derive(Debug, Deserialize)]
 pub(super) struct Clicked {
     pub(super) user: User,
@@ -50,7 +50,7 @@ struct Action {
     value: Option<String>,
 }
 
-/// A modal that was sent off.
+/// A submitted modal.
 #[derive(Debug, Deserialize)]
 pub(super) struct Submitted {
     pub(super) user: User,
@@ -73,7 +73,7 @@ struct Values {
     values: BTreeMap<String, BTreeMap<String, Field>>,
 }
 
-/// What stands in a field, by its kind.
+/// The contents of a field, by its kind.
 #[derive(Debug, Deserialize)]
 struct Field {
     value: Option<String>,
@@ -86,7 +86,7 @@ struct Choice {
     value: String,
 }
 
-/// Reads a body: a form with `payload` in it once. None: Slack sends nothing like it.
+/// Parses a body: a form with exactly one `payload`. Returns `None` for anything else.
 pub(super) fn read(body: &[u8]) -> Option<Payload> {
     let mut payloads = form_urlencoded::parse(body).filter(|(key, _)| key == "payload");
     match (payloads.next(), payloads.next()) {
@@ -96,7 +96,7 @@ pub(super) fn read(body: &[u8]) -> Option<Payload> {
 }
 
 impl Clicked {
-    /// The button of ours that was clicked, and its value. Links come here too, and mean nothing.
+    /// Returns our button that was clicked, and its value. Links also cause clicks and are ignored.
     pub(super) fn button(&self) -> Option<(Button, &str)> {
         self.actions.iter().find_map(|action| {
             let button = Button::parse(&action.action_id)?;
@@ -104,14 +104,14 @@ impl Clicked {
         })
     }
 
-    /// Where the message stands; empty where it is in no channel.
+    /// Returns the channel of the message, or an empty text.
     pub(super) fn channel(&self) -> &str {
         self.channel.as_ref().map_or("", |channel| &channel.id)
     }
 }
 
 impl User {
-    /// What Slack calls them.
+    /// Returns the name that Slack shows.
     pub(super) fn name(&self) -> &str {
         let names = [self.name.as_deref(), self.username.as_deref()];
         names
@@ -123,12 +123,12 @@ impl User {
 }
 
 impl View {
-    /// What was written into the modal when it was opened.
+    /// Returns the context that was stored in the modal when it was opened.
     pub(super) fn about(&self) -> Option<About> {
         serde_json::from_str(&self.private_metadata).ok()
     }
 
-    /// What was entered or chosen in a field whose block and action have this name.
+    /// Returns the value of a field whose block and action have this name.
     pub(super) fn entered(&self, name: &str) -> &str {
         let field = self
             .state
@@ -172,7 +172,7 @@ impl Button {
     }
 }
 
-/// The case of a message and the revision that it shows: `k3f9-x2mq-7d1w.r2`.
+/// The case of a message and the revision that the message shows: `k3f9-x2mq-7d1w.r2`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) case: CaseId,
@@ -180,7 +180,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Takes nothing but what a button of ours says.
+    /// Parses the value of one of our buttons.
     pub(super) fn parse(value: &str) -> Option<Self> {
         let (case, revision) = value.split_once(".r")?;
         let fits = |(place, byte): (usize, u8)| match place {
@@ -197,7 +197,7 @@ impl Target {
         })
     }
 
-    /// What lines of the log stand in that are about this case. Its trace is noted when it is known.
+    /// Returns the span for log lines about this case. Its trace is recorded once known.
     pub(super) fn span(&self) -> Span {
         let revision = self.revision;
         error_span!("click", case.id = %self.case, case.revision = revision, trace.id = Empty)
@@ -210,13 +210,12 @@ impl fmt::Display for Target {
     }
 }
 
-/// What a modal is about, kept in it (`private_metadata`).
+/// The context of a modal, stored in `private_metadata`.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct About {
-    /// A [`Target`].
     pub(super) target: String,
-    /// Where the button was clicked.
+    /// The channel of the click.
     pub(super) channel: String,
 }
 

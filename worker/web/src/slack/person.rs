@@ -1,4 +1,4 @@
-//! Who it was and what they wrote, as it is kept.
+//! Names and notes of people in the form in which they are stored.
 
 use nightshift_alert::text::{cut, plain, strip_hidden};
 use nightshift_pipeline::{ACT_NAME_CHARS, ACT_NOTE_CHARS};
@@ -8,7 +8,8 @@ use super::payload::User;
 /// Most characters of a name that people choose for themselves.
 const NAME: usize = 60;
 
-/// `slack:U123 (ana)`. The id is Slack's word; the name is the person's own, and cannot look like another id.
+/// Returns `slack:U123 (ana)`. The id comes from Slack. The name is chosen by the person and cannot look like another
+/// id.
 pub(super) fn name(user: &User) -> String {
     let is_own = |c: &char| !"()<>".contains(*c);
     let chosen: String = user.name().chars().filter(is_own).collect();
@@ -20,12 +21,12 @@ pub(super) fn name(user: &User) -> String {
     format!("slack:{id} ({chosen})")
 }
 
-/// A note in their words, without what nobody sees. It is made harmless where it is shown.
+/// Returns a note without invisible characters. Notes are made safe where they are shown.
 pub(super) fn note(text: &str) -> String {
     bounded(&strip_hidden(text).0, ACT_NOTE_CHARS)
 }
 
-/// So many characters at the most, however many of them lie on top of each other.
+/// Shortens a text to this many characters, counting combining characters as well.
 fn bounded(text: &str, chars: usize) -> String {
     let short = cut(text.trim(), chars);
     let end = short

@@ -1,5 +1,5 @@
-//! Clicks that were taken already. What Slack signed can be posted again, by whoever saw it, for as long as its time
-//! counts: a second time it does nothing. Other processes do not know of it; there the store knows the act.
+//! Requests that were already handled. A signed request can be posted again while its timestamp is valid; the second
+//! time it has no effect. Other processes do not share this memory; there the store recognises the action.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,15 +8,15 @@ use chrono::{DateTime, Utc};
 
 use super::signature::{Signed, WINDOW_SECS};
 
-/// Most that are remembered; of more the oldest are forgotten.
+/// Most requests that are remembered; the oldest are forgotten first.
 const MOST: usize = 10_000;
 
-/// The codes of requests whose time still counts, with that time.
+/// Signatures of requests whose timestamp is still valid, with that time.
 #[derive(Default)]
 pub(super) struct Seen(Mutex<BTreeMap<[u8; 32], i64>>);
 
 impl Seen {
-    /// Notes a request that Slack signed; whether it is the first time.
+    /// Records a signed request. Returns whether it is new.
     pub(super) fn is_first(&self, signed: &Signed<'_>, now: DateTime<Utc>) -> bool {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (code, now) = (signed.code(), now.timestamp());

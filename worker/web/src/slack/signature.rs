@@ -1,5 +1,5 @@
-//! Whether Slack sent a request: `v0=` and the HMAC-SHA256 of `v0:{timestamp}:{body}` in hex
-//! (<https://docs.slack.dev/authentication/verifying-requests-from-slack>). The body is taken as it came, unread.
+//! Signatures of Slack: `v0=` and the HMAC-SHA256 of `v0:{timestamp}:{body}` in hex
+//! (<https://docs.slack.dev/authentication/verifying-requests-from-slack>), over the raw body.
 
 use axum::http::HeaderMap;
 use chrono::{DateTime, Utc};
@@ -10,10 +10,10 @@ use crate::access::only;
 
 const SIGNATURE: &str = "x-slack-signature";
 const TIMESTAMP: &str = "x-slack-request-timestamp";
-/// How far its clock and ours may be apart, in seconds: what is older may be a replay.
+/// Largest difference between Slack's clock and ours, in seconds. Older requests may be replays.
 pub(super) const WINDOW_SECS: u64 = 300;
 
-/// A request that says it is signed, at a time that may be.
+/// A request with signature headers and a current timestamp.
 pub(super) struct Signed<'a> {
     timestamp: &'a str,
     at: DateTime<Utc>,
@@ -21,7 +21,8 @@ pub(super) struct Signed<'a> {
 }
 
 impl<'a> Signed<'a> {
-    /// None where a header is missing, there twice or malformed, or the time is another: nobody reads its body then.
+    /// Reads the headers. Returns `None` when one is missing, repeated or malformed, or when the timestamp is not
+    /// current. The body is then not read.
     pub(super) fn read(headers: &'a HeaderMap, now: DateTime<Utc>) -> Option<Self> {
         let timestamp = only(headers, TIMESTAMP)?;
         if !timestamp.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -40,17 +41,17 @@ impl<'a> Signed<'a> {
         })
     }
 
-    /// When Slack says that it was sent: signed, and the same however often it is posted.
+    /// Returns the signed timestamp, which is the same however often the request is posted.
     pub(super) const fn at(&self) -> DateTime<Utc> {
         self.at
     }
 
-    /// What it is signed with, which no other request has.
+    /// Returns the signature, which no other request has.
     pub(super) const fn code(&self) -> [u8; 32] {
         self.code
     }
 
-    /// Whether this body was signed with this secret. How long the answer takes says nothing of the right code.
+    /// Returns whether this secret signed the body. The comparison takes constant time.
     pub(super) fn with(&self, secret: &str, body: &[u8]) -> bool {
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else {
             return false;
@@ -66,7 +67,7 @@ impl<'a> Signed<'a> {
 pub(super) mod tests {
     use super::*;
 
-    /// Headers with a code of their own.
+    /// Returns headers with a distinct signature.
     pub(in super::super) fn headers(number: usize, at: DateTime<Utc>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let code = format!("v0={number:064x}");
@@ -75,7 +76,7 @@ pub(super) mod tests {
         headers
     }
 
-    /// The example of Slack's documentation.
+    /// The example in Slack's documentation.
     const SECRET: &str = "8f742231b10e8888abcd99yyyzzz85a5";
     const AT: &str = "1531420618";
     const CODE: &str = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503";

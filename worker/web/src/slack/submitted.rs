@@ -1,4 +1,4 @@
-//! What a modal that was sent off does. Everything is looked at again: who it is, what the case is like now.
+//! The submit of a modal. The person and the current state of the case are checked again.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::Verdict;
@@ -12,11 +12,12 @@ use super::modal::{DISAGREE, MUTE, NOTE, UNTIL, VERDICT, WHY, WHY_CHARS};
 use super::payload::{Submitted, Target, View};
 use super::{Buttons, STORE, SlackDesk, Who, desk_of, mute, person, words};
 
-/// What to say in the modal, which stays open: at which field, and what.
+/// A field and the error shown there; the modal stays open.
 type Wrong = (&'static str, String);
 
 impl Buttons {
-    /// What Slack shall show in the modal; none: it is done, and closes.
+    /// Handles a submitted modal. Returns what Slack shows in the modal, or `None` when the action is done and the
+    /// modal closes.
     pub(super) async fn submitted(
         &self,
         desks: &[&SlackDesk],
@@ -44,7 +45,7 @@ impl Buttons {
         at: DateTime<Utc>,
     ) -> Result<(), Wrong> {
         let wrong = |text: &str| (field, text.to_owned());
-        // All that may have signed it are of one app; whose modal it is stands in the modal.
+        // All possible signers belong to one app; the modal contains which one opened it.
         let first = desks.first().map_or(Language::En, |desk| desk.language);
         let not_ours = || wrong(words::not_ours(first));
         let about = form.view.about().ok_or_else(not_ours)?;

@@ -1,4 +1,4 @@
-//! Clicks as Slack posts them, signed, from the first byte to what the store has then and what Slack was asked to show.
+//! Tests of signed clicks, from the request to the store and the calls to Slack.
 
 mod clicks;
 mod hostile;
@@ -25,10 +25,10 @@ use crate::testing::{Answer, Store, ask, now, report, server, view};
 use crate::{Server, Slack, SlackAnswers, SlackDesk, SlackSecret, WebConfig};
 
 const SECRET: &str = "8f742231b10e8888abcd99yyyzzz85a5";
-/// The message of these tests shows this case and revision.
+/// The case and revision of the message in these tests.
 const VALUE: &str = "k3f9-x2mq-7d1w.r1";
 
-/// Slack, as far as it is asked to show something.
+/// A fake Slack that records what it is asked to show.
 #[derive(Default)]
 struct Shown {
     views: Mutex<Vec<(String, String, Value)>>,
@@ -84,7 +84,7 @@ fn desk(name: &str, channel: &str, analyst: &str, signing_secret: SlackSecret) -
     }
 }
 
-/// A server with buttons, its store, and what Slack was asked for.
+/// A server with buttons, its store, and the fake Slack.
 struct Room {
     server: Server,
     store: Arc<Store>,
@@ -92,7 +92,7 @@ struct Room {
 }
 
 impl Room {
-    /// A case with a true positive, and one desk at which U1 may act.
+    /// Creates a case with a true positive, and one workspace in which U1 may act.
     fn new() -> Self {
         Self::of(Store::of(vec![view(Some(report()))]))
     }
@@ -114,7 +114,7 @@ impl Room {
             meter: shown.clone(),
             answers: shown.clone(),
         };
-        // With a token for the pages: Slack has none, and needs none.
+        // The pages need a token here; Slack has none.
         let config = WebConfig {
             tokens: vec!["env:TOKEN".into()],
             ..WebConfig::default()
@@ -131,7 +131,7 @@ impl Room {
         ask(&self.server, request, "127.0.0.1:9").await
     }
 
-    /// Another one each time, as clicks are.
+    /// Posts a payload with a new signature, as each click has.
     async fn post(&self, payload: &Value) -> Answer {
         static CLICKS: AtomicU64 = AtomicU64::new(0);
         let click = CLICKS.fetch_add(1, Ordering::Relaxed);
@@ -139,7 +139,7 @@ impl Room {
         self.send(signed(&body, SECRET)).await
     }
 
-    /// A click of U1; what they were told.
+    /// Clicks as U1. Returns the text shown to them.
     async fn click(&self, action_id: &str) -> String {
         let answer = self.post(&click(action_id, VALUE, "U1")).await;
         assert_eq!((answer.status.as_u16(), answer.text.as_str()), (200, ""));
@@ -157,7 +157,7 @@ impl Room {
         self.shown.views.lock().unwrap().last().unwrap().2.clone()
     }
 
-    /// How often the store was told something.
+    /// Returns how many actions were stored.
     fn writes(&self) -> usize {
         let store = &self.store;
         store.acts.lock().unwrap().len()
@@ -200,7 +200,7 @@ fn click(action_id: &str, value: &str, user: &str) -> Value {
     })
 }
 
-/// The modal that was opened, sent off by U1 with these fields.
+/// Returns the payload of the opened modal, submitted by U1 with these fields.
 fn submit(view: &Value, fields: Value) -> Value {
     json!({
         "type": "view_submission", "user": { "id": "U1", "name": "ana" }, "trigger_id": "1.2",

@@ -1,4 +1,4 @@
-//! What those who click are told, in the language of their desk.
+//! Texts for people who click, in the language of their workspace.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::Verdict;
@@ -24,7 +24,7 @@ pub(super) const fn not_ours(language: Language) -> &'static str {
     )
 }
 
-/// That it was posted a second time.
+/// Returns the text for a repeated request.
 pub(super) const fn before(language: Language) -> &'static str {
     language.of(
         "This was noted before; nothing was changed.",
@@ -90,7 +90,7 @@ pub(super) fn no_verdict_yet(language: Language, case: &CaseId) -> String {
     }
 }
 
-/// What to show after a deed.
+/// Returns the answer to an action.
 pub(super) fn outcome(
     language: Language,
     done: Result<Result<Answer, StoreError>, Elapsed>,
@@ -102,7 +102,7 @@ pub(super) fn outcome(
     }
 }
 
-/// Why the store did not do it.
+/// Returns why the store refused the action.
 pub(super) fn refused(language: Language, error: &StoreError) -> String {
     match (language, error) {
         (_, StoreError::NoSuchCase(_)) => language
@@ -151,7 +151,7 @@ pub(super) fn refused(language: Language, error: &StoreError) -> String {
     }
 }
 
-/// That nobody knows.
+/// Returns the text for an unknown outcome.
 pub(super) fn slow(language: Language) -> String {
     tracing::error!("the store did not answer a click in Slack in time");
     language
@@ -162,7 +162,7 @@ pub(super) fn slow(language: Language) -> String {
         .to_owned()
 }
 
-/// What was noted of a verdict.
+/// Returns the confirmation of a judgement.
 pub(super) fn judged(
     language: Language,
     target: &Target,

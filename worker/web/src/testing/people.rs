@@ -1,4 +1,4 @@
-//! What people do with the cases of the test store: kept as it came, so that a test can look at it.
+//! The case workflow of the test store, which records every action.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -86,7 +86,7 @@ impl Mutes for Store {
 }
 
 impl Store {
-    /// Nothing, for ever, where the store is slow.
+    /// Waits for ever if the store is slow.
     async fn answering(&self) -> Result<(), StoreError> {
         if self.is_slow {
             std::future::pending::<()>().await;

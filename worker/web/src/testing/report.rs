@@ -1,4 +1,4 @@
-//! Reports for the tests, as the pipeline would make them.
+//! Reports for tests, as the pipeline makes them.
 
 use nightshift_pipeline::Report;
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ fn value() -> Value {
     report
 }
 
-/// What happened when, to what, and what is on record.
+/// Adds the timeline, indicators and records.
 fn record(report: &mut Value) {
     report["updates"] = json!([{
         "reflection": 1, "update": { "type": "cancel_step", "id": "s3", "reason": "the owner is known" }, "refused": null,
@@ -123,12 +123,12 @@ fn record(report: &mut Value) {
     });
 }
 
-/// A true positive with something in every part.
+/// Returns a true positive with contents in every part.
 pub(crate) fn report() -> Report {
     read(value())
 }
 
-/// One that the evidence does not decide.
+/// Returns an inconclusive report.
 pub(crate) fn inconclusive() -> Report {
     let mut report = value();
     report["verdict"] = json!("inconclusive");
@@ -137,7 +137,7 @@ pub(crate) fn inconclusive() -> Report {
     read(report)
 }
 
-/// A run that saw nothing.
+/// Returns the report of a run without evidence.
 pub(crate) fn failed() -> Report {
     let mut report = value();
     report["status"] = json!("failed");

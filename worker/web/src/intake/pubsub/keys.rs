@@ -1,7 +1,7 @@
-//! Public keys that tokens are signed with, kept as long as whoever serves them says.
+//! A cache of the public keys of tokens, kept as long as their server allows.
 //!
-//! A key that is not known is asked for, but not again and again: whoever makes names up makes us call once a minute. Keys
-//! that cannot be renewed are used for a day more.
+//! An unknown key causes a call, but made-up key ids cause only one call a minute. Keys that cannot be renewed are
+//! used for one more day.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -15,27 +15,27 @@ use url::Url;
 use super::super::answer::Refused;
 use super::super::fetch::{Fetch, Missed};
 
-/// Most addresses whose keys are kept. There is one, but for tests and emulators.
+/// Most key addresses in the cache. There is one, except for tests and emulators.
 const MOST_KEPT: usize = 16;
-/// Most bytes of the keys.
+/// Largest key set, in bytes.
 const MOST_BYTES: usize = 256 << 10;
-/// Shortest and longest time that keys are kept, whatever is said.
+/// Shortest and longest lifetime of keys, whatever their server says.
 const KEPT_SECS: std::ops::RangeInclusive<u64> = 300..=86_400;
-/// Where nothing is said.
+/// Lifetime when the server says nothing.
 const KEPT_UNSAID_SECS: u64 = 3_600;
-/// How long keys are used that cannot be renewed.
+/// How long expired keys are used when they cannot be renewed.
 const STALE: Duration = Duration::from_secs(86_400);
-/// Between two calls for a key that was not there.
+/// Minimum time between two calls for an unknown key.
 const ANEW: Duration = Duration::from_secs(60);
-/// Between two calls that fail.
+/// Minimum time after a failed call.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Keys that came; a clone has the same.
+/// The cached keys. Clones share them.
 #[derive(Clone, Default)]
 pub(in super::super) struct PushKeys(Arc<Mutex<Vec<Arc<Keys>>>>);
 
 impl PushKeys {
-    /// Those at this address, as far as they came.
+    /// Returns the cached keys of this address.
     pub(super) fn at(&self, url: Url) -> Arc<Keys> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.iter().find(|keys| keys.url == url) {
@@ -50,21 +50,21 @@ impl PushKeys {
     }
 }
 
-/// The keys at one address.
+/// The keys of one address.
 pub(super) struct Keys {
     url: Url,
     state: RwLock<State>,
-    /// The call that is under way, if one is. Whoever waits for it has the lock.
+    /// The running call, if any. The task that waits for it holds the lock.
     calling: tokio::sync::Mutex<JoinSet<Answer>>,
 }
 
 #[derive(Default)]
 struct State {
     set: Option<JwkSet>,
-    /// When it came.
+    /// When the keys were fetched.
     at: Option<Instant>,
     kept: Duration,
-    /// When a call failed, if the last one did.
+    /// When the last call failed, if it did.
     tried: Option<Instant>,
 }
 
@@ -77,11 +77,11 @@ impl Keys {
         }
     }
 
-    /// The key of this name. Nobody whose key is known waits for a call that another makes.
+    /// Returns the key with this id. If the key is known, this does not wait for a call of another task.
     ///
     /// # Errors
     ///
-    /// When there is none, or none can be had at the moment.
+    /// Fails when there is no such key or the keys cannot be fetched.
     pub(super) async fn get(&self, fetch: &Arc<Fetch>, id: &str) -> Result<DecodingKey, Refused> {
         if self.state().is_wanted(id) {
             let turn = match self.calling.try_lock() {
@@ -96,8 +96,8 @@ impl Keys {
         self.state().get(id)
     }
 
-    /// Waits for a call that is under way, or for one that is made if the key is still wanted. It is no part of this: whoever
-    /// hangs up leaves it to the next, and does not make that one call anew.
+    /// Waits for the running call, or starts one if the key is still needed. The call is a task of its own: if this
+    /// waiter is dropped, the next one waits for the same call.
     async fn call(&self, calling: &mut JoinSet<Answer>, fetch: &Arc<Fetch>, id: &str) {
         if calling.is_empty() && self.state().is_wanted(id) {
             let (fetch, url) = (Arc::clone(fetch), self.url.clone());
@@ -135,7 +135,7 @@ impl Keys {
     }
 }
 
-/// What a call brought, and when.
+/// The result of a call and its time.
 type Answer = (Result<(JwkSet, Option<u64>), Missed>, Instant);
 
 async fn read(fetch: &Fetch, url: Url) -> Result<(JwkSet, Option<u64>), Missed> {
@@ -154,7 +154,7 @@ impl State {
         self.set.as_ref().is_some_and(|set| set.find(id).is_some())
     }
 
-    /// Whether there is such a key that may be used.
+    /// Returns whether there is a usable key with this id.
     fn knows(&self, id: &str) -> bool {
         self.is_usable() && self.has(id)
     }
@@ -209,7 +209,7 @@ mod tests {
         assert!(state.is_wanted("k1"));
     }
 
-    /// Keys at an address that takes calls and answers none.
+    /// Returns keys at an address that accepts connections and never answers.
     fn silent() -> (std::net::TcpListener, Arc<Keys>) {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/certs", silent.local_addr().unwrap());

@@ -1,8 +1,8 @@
-//! How often certificates are asked for, whatever names are made up.
+//! Rate limits for fetching certificates, whatever names are made up.
 //!
-//! What could not be had is not asked for again within seconds, and neither is anything of a host that does not answer.
-//! A name that a host does not have says nothing of others: else whoever makes one up would keep the right one from us.
-//! All names together are bounded by their number at once and within a second.
+//! A failed name is not fetched again within seconds, and neither is anything from a host that does not answer. A
+//! missing name does not block other names of its host; otherwise a made-up name would block the right one. All names
+//! together have a limit of concurrent calls and of calls within a second.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,19 +12,19 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use url::{Origin, Url};
 
-/// Most calls at once.
+/// Most concurrent calls.
 const AT_ONCE: usize = 4;
 /// Most calls within a second.
 const PER_SECOND: usize = 10;
-/// How long what could not be had is not asked for again.
+/// How long a failed fetch is not repeated.
 const PAUSE: Duration = Duration::from_secs(5);
 /// Most names that are remembered.
 const MOST_TRIED: usize = 1_024;
 
-/// Where those stand who want one name: one of them calls. When that failed.
+/// A lock of one name, so that only one task fetches it. Holds when the last fetch failed.
 pub(super) type Line = tokio::sync::Mutex<Option<Instant>>;
 
-/// Calls that were made, and those that may be.
+/// The record of calls and their limits.
 pub(super) struct Calls {
     at_once: Semaphore,
     memory: Mutex<Calling>,
@@ -33,11 +33,11 @@ pub(super) struct Calls {
 #[derive(Default)]
 struct Calling {
     lines: HashMap<Url, Arc<Line>>,
-    /// Hosts that did not answer, and when. There are as many as topics have.
+    /// Hosts that did not answer, and when. There are as many as the topics have.
     away: HashMap<Origin, Instant>,
-    /// The last calls.
+    /// The times of the last calls.
     made: VecDeque<Instant>,
-    /// When it was last told that a name cannot be had.
+    /// When a failure was last logged.
     told: Option<Instant>,
 }
 
@@ -55,17 +55,18 @@ impl Calls {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where to stand for a name.
+    /// Returns the lock of a name.
     pub(super) fn line(&self, url: &Url) -> Arc<Line> {
         let mut memory = self.memory();
         if memory.lines.len() >= MOST_TRIED && !memory.lines.contains_key(url) {
-            // Names that nobody waits for.
+            // Removes names that no task waits for.
             memory.lines.retain(|_, line| Arc::strong_count(line) > 1);
         }
         Arc::clone(memory.lines.entry(url.clone()).or_default())
     }
 
-    /// Waits until a call may be made that whoever is first in the line wants; none where none may be made now.
+    /// Waits for a permit to make a call. Returns `None` when the call is not allowed now. The caller holds the lock
+    /// of the name.
     pub(super) async fn turn(
         &self,
         url: &Url,
@@ -75,11 +76,11 @@ impl Calls {
             return None;
         }
         let turn = self.at_once.acquire().await.ok()?;
-        // Whoever called meanwhile may have learned that nobody is there.
+        // A call made meanwhile may have found that the host does not answer.
         (!self.memory().is_away(url)).then_some(turn)
     }
 
-    /// Notes that a call failed; whether to tell the log, which a flood of names must not fill.
+    /// Records a failed call. Returns whether to log it, so that a flood of names does not fill the log.
     pub(super) fn failed(&self, url: &Url, failed: &mut Option<Instant>, is_away: bool) -> bool {
         let now = Instant::now();
         *failed = Some(now);
@@ -100,7 +101,7 @@ impl Calling {
         is_fresh(self.away.get(&url.origin()).copied())
     }
 
-    /// Whether one more call may be made, which counts from now on.
+    /// Returns whether one more call is allowed, and counts it.
     fn may_call(&mut self, url: &Url) -> bool {
         if self.is_away(url) {
             return false;
@@ -149,7 +150,7 @@ mod tests {
         assert!(may(&calls, &url("evil")).await);
         assert!(fail(&calls, &url("evil"), false).await);
         assert!(!may(&calls, &url("evil")).await && may(&calls, &url("good")).await);
-        // The log has it once.
+        // The failure was already logged.
         assert!(!fail(&calls, &url("other"), false).await);
         advance(PAUSE).await;
         assert!(may(&calls, &url("evil")).await);

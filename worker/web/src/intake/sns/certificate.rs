@@ -1,6 +1,6 @@
-//! Certificates that SNS signs with: whence they may come, and those that came.
+//! A cache of the certificates of SNS, and the check of their addresses.
 //!
-//! Who posts can name a file, never a host; how often a name makes us call is the affair of [`Calls`].
+//! A sender can choose the file name but never the host. [`Calls`] limits how often a name causes a call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,19 +14,19 @@ use super::super::config::Topic;
 use super::super::fetch::{Fetch, Missed};
 use super::calls::Calls;
 
-/// Most bytes of a certificate.
+/// Largest certificate, in bytes.
 const MOST_BYTES: usize = 32 << 10;
-/// Most certificates that are kept. A region has one or two at a time.
+/// Most certificates in the cache. A region has one or two at a time.
 const MOST_KEPT: usize = 64;
 
-/// The path of a topic's certificate, if its address is one of the topic's own SNS.
+/// Returns the path of a topic's certificate, if its address belongs to the SNS host of the topic.
 ///
 /// # Errors
 ///
-/// [`Refused::OtherCertificate`].
+/// Returns [`Refused::OtherCertificate`].
 pub(super) fn path(topic: &Topic, address: &str) -> Result<String, Refused> {
     let head = format!("https://{}/SimpleNotificationService-", topic.host);
-    // Letter by letter, before anything parses it: no user, port, other spelling of the host or of the path.
+    // The check compares raw text before any parsing: no user, port, or other spelling of host or path is accepted.
     let name = address
         .strip_prefix(&head)
         .and_then(|rest| rest.strip_suffix(".pem"));
@@ -39,7 +39,7 @@ pub(super) fn path(topic: &Topic, address: &str) -> Result<String, Refused> {
     }
 }
 
-/// A certificate's key and its time.
+/// The key and the validity of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Certificate {
     key: Arc<[u8]>,
@@ -64,7 +64,7 @@ impl Certificate {
         })
     }
 
-    /// The RSA key, as in RFC 8017, A.1.1.
+    /// Returns the RSA key, as in RFC 8017, A.1.1.
     pub(super) fn key(&self) -> &[u8] {
         &self.key
     }
@@ -74,7 +74,7 @@ impl Certificate {
     }
 }
 
-/// Certificates that came.
+/// The cached certificates.
 #[derive(Default)]
 pub(super) struct Certificates {
     kept: RwLock<HashMap<Url, Certificate>>,
@@ -82,11 +82,11 @@ pub(super) struct Certificates {
 }
 
 impl Certificates {
-    /// The certificate at this address, which the caller has pinned.
+    /// Returns the certificate at this address, which the caller has checked.
     ///
     /// # Errors
     ///
-    /// When it cannot be had, or its time is over.
+    /// Fails when the certificate cannot be fetched or is not valid now.
     pub(super) async fn get(
         &self,
         fetch: &Fetch,
@@ -111,7 +111,7 @@ impl Certificates {
     async fn call(&self, fetch: &Fetch, url: Url) -> Result<Certificate, Refused> {
         let line = self.calls.line(&url);
         let mut line = line.lock().await;
-        // Whoever stood in this line before may have it.
+        // The task that held the lock before may have fetched it.
         if let Some(certificate) = self.kept(&url) {
             return Ok(certificate);
         }

@@ -1,4 +1,4 @@
-//! A message of SNS, and whether it was signed with a certificate's key.
+//! A message of SNS and the check of its signature.
 
 use aws_lc_rs::signature::{
     RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey,
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::super::answer::Refused;
 use super::certificate::Certificate;
 
-/// What SNS sends.
+/// The type of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) enum Kind {
     Notification,
@@ -28,8 +28,8 @@ impl Kind {
     }
 }
 
-/// A message (<https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>). A key that stands there twice
-/// is refused by serde, so that nobody reads another one than was checked.
+/// A message (<https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>). Serde refuses a
+/// repeated key, so that no reader sees another value than the checked one.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Notice {
@@ -60,7 +60,7 @@ impl Notice {
         })
     }
 
-    /// Whether this certificate's key signed it.
+    /// Checks that the key of this certificate signed the message.
     pub(super) fn check(&self, certificate: &Certificate) -> Result<(), Refused> {
         let signature = STANDARD.decode(&self.signature);
         let signature = signature.map_err(|_| Refused::NotBySns("it is no base64"))?;
@@ -74,7 +74,7 @@ impl Notice {
             .map_err(|_| Refused::NotBySns("it was made with another key, or over other words"))
     }
 
-    /// What is signed: names and values, a line each, in the order of the names.
+    /// Returns the signed text: names and values, one per line, in the order of names.
     fn signed(&self) -> String {
         let (kind, subscribe, token) = (
             self.kind.as_str(),
@@ -101,7 +101,7 @@ impl Notice {
             .collect()
     }
 
-    /// The message with what was signed, and nothing else.
+    /// Returns the message with only its signed fields.
     pub(super) fn signed_alone(&self) -> Vec<u8> {
         #[derive(Serialize)]
         #[serde(rename_all = "PascalCase")]

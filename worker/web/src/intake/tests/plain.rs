@@ -1,4 +1,4 @@
-//! `/v1/alerts`, by who may.
+//! Tests of `/v1/alerts` with valid credentials.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use sha2::Sha256;
 use super::world::{SECRET, TOKEN, World, finding, now, request};
 use crate::testing::ask;
 
-/// The headers of a signature that was made so many seconds ago.
+/// Returns the headers of a signature made this many seconds ago.
 pub(super) fn signed(secret: &str, ago_secs: i64, body: &str) -> Vec<(&'static str, String)> {
     let (id, at) = ("msg_1", now().timestamp() - ago_secs);
     let key = STANDARD
@@ -84,7 +84,7 @@ async fn an_object_an_array_lines_and_cloud_events_are_all_taken() {
 
 #[tokio::test]
 async fn a_cloud_event_in_binary_mode_counts_as_one_envelope() {
-    // Three envelopes are the most: that of the headers is one of them.
+    // At most three envelopes are opened, including that of the headers.
     let wrapped = |inner: serde_json::Value| json!({"detail-type": "x", "detail": inner});
     let body = wrapped(wrapped(wrapped(finding("deep")))).to_string();
     let world = World::plain();
@@ -185,7 +185,7 @@ async fn posts_that_come_together_are_committed_together() {
 #[tokio::test]
 async fn tokens_of_pages_and_of_sources_open_nothing_of_each_other() {
     let world = World::plain();
-    // That of `testing::server`.
+    // The token of `testing::server`.
     let pages = "Bearer 0123456789abcdef0123456789abcdef";
     let answer = world
         .post("/v1/alerts", &[("authorization", pages)], "{}")
@@ -195,7 +195,7 @@ async fn tokens_of_pages_and_of_sources_open_nothing_of_each_other() {
     let mut list = request("/api/v1/cases", &[("authorization", &own)], "");
     *list.method_mut() = axum::http::Method::GET;
     assert_eq!(ask(&world.server, list, "127.0.0.1:9").await.status, 401);
-    // What no source uses is not there, and tells so only to those who may read.
+    // A path that no source uses is 404, which only readers of the pages see.
     let answer = world
         .post("/v1/alerts/sns", &[("authorization", &own)], "{}")
         .await;

@@ -1,4 +1,4 @@
-//! `/v1/alerts/pubsub`.
+//! Tests of `/v1/alerts/pubsub`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::testing::Answer;
 const AUDIENCE: &str = "https://nightshift.example.com/v1/alerts/pubsub";
 const ACCOUNT: &str = "nightshift-push@security-tools.iam.gserviceaccount.com";
 
-/// A worker that is pushed to, and Google.
+/// A worker with a push subscription, and a fake Google.
 struct Google {
     source: Value,
     keys: SignersKeys,
@@ -29,7 +29,7 @@ fn key(signer: &Signer) -> EncodingKey {
     EncodingKey::from_rsa_pem(signer.key.serialize_pem().as_bytes()).unwrap()
 }
 
-/// A token as Google makes it, signed by this key under this name.
+/// Returns a token as Google makes it, signed by this key with this key id.
 fn token(signer: &Signer, kid: &str, claims: &Value) -> String {
     let mut header = Header::new(Algorithm::RS256);
     header.kid = Some(kid.to_owned());
@@ -89,7 +89,7 @@ async fn what_googles_token_says_is_ours_is_taken_and_its_keys_are_asked_for_onc
             (200, r#"{"outcome":"accepted"}"#)
         );
     }
-    // Without its wrapping, as a subscription can be told to push.
+    // Without its envelope, as a subscription can be configured.
     assert_eq!(
         google
             .post(&right, finding("bare").to_string())

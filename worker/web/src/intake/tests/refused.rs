@@ -1,4 +1,4 @@
-//! `/v1/alerts`, by who may not, and when nothing can be taken.
+//! Tests of `/v1/alerts` with invalid credentials, and when no message can be accepted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +74,7 @@ async fn a17_bodies_are_bounded_and_what_is_cut_off_is_not_taken() {
     let world = World::plain();
     let answer = world.send(vec![b' '; (16 << 20) + 1]).await;
     assert_eq!(answer.status, 413, "{}", answer.text);
-    // Nobody said how long it is.
+    // The length is not declared.
     let chunk = Bytes::from(vec![b' '; 1 << 20]);
     let chunks = (0..17).map(move |_| Ok::<_, std::io::Error>(chunk.clone()));
     let answer = world.send(Body::from_stream(stream::iter(chunks))).await;
@@ -93,7 +93,7 @@ async fn a17_bodies_are_bounded_and_what_is_cut_off_is_not_taken() {
     assert_eq!(world.post("/v1/alerts", &packed, "x").await.status, 415);
     assert_eq!(world.counted("refused"), 4);
     assert_eq!(world.committed(), Vec::<String>::new());
-    // Above what can be read and below that, the bytes are kept.
+    // Between the limit for alerts and the limit for bodies, the bytes are kept.
     let large = vec![b' '; (1 << 20) + 1];
     let answer = world.send(large.clone()).await;
     assert!(answer.text.contains("dead_letter"), "{}", answer.text);
@@ -124,7 +124,7 @@ async fn g01_nothing_is_accepted_while_the_store_is_away() {
     assert_eq!(answer.headers["retry-after"], "10");
     assert_eq!(world.counted("busy"), 1, "it is told to come again");
     assert!(began.elapsed() < Duration::from_secs(10));
-    // The first two behind it are read meanwhile; the third was not taken yet, and goes when its sender does.
+    // The next two are read meanwhile. The third is still waiting and is dropped with its sender.
     for _ in 0..3 {
         assert_eq!(world.send(finding("two").to_string()).await.status, 503);
     }
@@ -132,7 +132,7 @@ async fn g01_nothing_is_accepted_while_the_store_is_away() {
     world.inbox.may.add_permits(100);
     let answer = world.send(finding("three").to_string()).await;
     assert_eq!(answer.status, 200);
-    // What was under way is committed all the same: sent again, it is a sighting.
+    // The running batch is committed all the same; sent again, its message is a sighting.
     assert_eq!(world.committed(), ["one", "two", "two", "three"]);
 }
 
@@ -163,7 +163,7 @@ async fn f03_a_worker_that_ends_tells_those_who_wait_to_come_again() {
     assert_eq!(answer.status, 503);
 }
 
-/// A body that never ends, and whether somebody read of it.
+/// Returns an endless body, and a flag that says whether it was read.
 fn endless(chunk: Bytes) -> (Body, Arc<AtomicBool>) {
     let is_read = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&is_read);
@@ -214,7 +214,7 @@ async fn a_flood_of_unproven_bodies_keeps_nobody_out_who_has_a_token() {
     assert_eq!(statuses, [503; 7]);
     assert_eq!(world.send(finding("one").to_string()).await.status, 200);
     drop(open);
-    // What was signed is counted among the proven ones once it is proven.
+    // After authentication, a signed body counts as authenticated memory.
     world.inbox.may.forget_permits(usize::MAX);
     let large = format!("{}{}", finding("two"), " ".repeat((16 << 20) - 20_000));
     let headers = signed(SECRET, 0, &large);
@@ -270,7 +270,7 @@ async fn what_no_secret_fits_while_one_cannot_be_read_is_to_come_again() {
         (answer.status.as_u16(), &answer.headers["retry-after"]),
         (503, &"10".parse().unwrap())
     );
-    // The other way in is open.
+    // The other endpoint is open.
     let headers = signed(SECRET, 0, &body);
     assert_eq!(
         world

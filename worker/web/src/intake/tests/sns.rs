@@ -1,4 +1,4 @@
-//! `/v1/alerts/sns`.
+//! Tests of `/v1/alerts/sns`.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ const TOPIC: &str = "arn:aws:sns:eu-west-1:111122223333:guardduty";
 const CERTIFICATE: &str = "/SimpleNotificationService-0123abcd.pem";
 const OWN_HOST: &str = "https://sns.eu-west-1.amazonaws.com";
 
-/// A worker that listens to a topic, and SNS.
+/// A worker with an SNS topic, and a fake SNS.
 struct Sns {
     world: World,
     called: Arc<Called>,
@@ -47,7 +47,7 @@ impl Sns {
             .await
     }
 
-    /// A notification with this finding, signed.
+    /// Returns a signed notification with this finding.
     fn notification(&self, id: &str) -> Value {
         let mut message = json!({
             "Type": "Notification", "MessageId": "m-1", "TopicArn": TOPIC, "Subject": "a finding",
@@ -70,7 +70,7 @@ impl Sns {
     }
 }
 
-/// Signs as AWS does: the keys that are there of its list, in its order.
+/// Signs as AWS does: the keys of its list that are present, in its order.
 fn sign(message: &mut Value, signer: &Signer) {
     let keys = match message["Type"].as_str().unwrap() {
         "Notification" => vec![
@@ -116,7 +116,7 @@ async fn what_sns_signed_is_taken_and_its_certificate_is_asked_for_once() {
     assert_eq!(sns.called.asked(), [CERTIFICATE]);
 }
 
-/// Signed by OpenSSL over SHA-1, as version 1 has it.
+/// The message is signed by OpenSSL with SHA-1, as in version 1.
 #[tokio::test]
 async fn the_older_signature_is_taken_too() {
     let sns = Sns::new(Signer::new()).await;
@@ -214,7 +214,7 @@ async fn a07_only_a_listed_topic_is_confirmed_and_never_at_the_address_in_the_me
         "/?Action=ConfirmSubscription&TopicArn={}&Token=t0ken&Version=2010-03-31",
         TOPIC.replace(':', "%3A")
     );
-    // SNS does not answer: it is told to ask again.
+    // SNS does not answer, so the sender is asked to try again.
     let answer = sns.post(&sns.confirmation(TOPIC)).await;
     assert_eq!(answer.status, 503, "{}", answer.text);
     sns.called.put(&call, "<ConfirmSubscriptionResponse/>");

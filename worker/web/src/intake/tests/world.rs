@@ -1,4 +1,4 @@
-//! A server with a source that is posted to, the real intake loop behind it, and fakes of the store, of SNS and of Google.
+//! A fixture: a server with an HTTP source, the real intake loop, and fakes of the store, SNS and Google.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,9 +46,9 @@ pub(super) fn now() -> DateTime<Utc> {
     "2026-12-01T00:00:00Z".parse().unwrap()
 }
 
-/// A store that commits as soon as it may, and says when it was asked.
+/// A store that commits when permitted and signals each request.
 pub(super) struct FakeInbox {
-    /// As many batches as there are permits are committed.
+    /// Permits, one for each batch that may be committed.
     pub(super) may: Semaphore,
     pub(super) asked: Semaphore,
     pub(super) arrivals: Mutex<Vec<Arrival>>,
@@ -94,7 +94,7 @@ impl Meter for Counted {
     }
 }
 
-/// Everything together. Secrets are read from `secrets`, as they are at the moment.
+/// The fixture. Secrets are read from `secrets` at the time of each request.
 pub(super) struct World {
     pub(super) server: Server,
     pub(super) inbox: Arc<FakeInbox>,
@@ -107,12 +107,12 @@ pub(super) struct World {
 }
 
 impl World {
-    /// With this source; the store commits whatever comes.
+    /// Creates a fixture with this source. The store commits every batch.
     pub(super) fn new(source: Value) -> Self {
         Self::knowing(source, SignersKeys::default())
     }
 
-    /// The same, which knows these keys.
+    /// Creates a fixture with these cached keys.
     pub(super) fn knowing(source: Value, keys: SignersKeys) -> Self {
         let secrets = [("env:TOKEN", TOKEN), ("env:SECRET", SECRET)];
         let secrets = secrets.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -175,7 +175,7 @@ impl World {
         }
     }
 
-    /// With bearer tokens and signatures.
+    /// Creates a fixture with bearer tokens and signatures.
     pub(super) fn plain() -> Self {
         Self::new(json!({"name": "in", "tokens": ["env:TOKEN"], "signing_secrets": ["env:SECRET"]}))
     }
@@ -189,20 +189,20 @@ impl World {
         ask(&self.server, request(path, headers, body), "127.0.0.1:9").await
     }
 
-    /// Posts with the right token.
+    /// Posts with a valid token.
     pub(super) async fn send(&self, body: impl Into<Body>) -> Answer {
         let token = format!("Bearer {TOKEN}");
         self.post("/v1/alerts", &[("authorization", &token)], body)
             .await
     }
 
-    /// How many messages of the source had this outcome.
+    /// Returns how many messages of the source had this outcome.
     pub(super) fn counted(&self, outcome: &str) -> u64 {
         let counts = self.counted.0.lock().unwrap();
         counts.get(&format!("in {outcome}")).copied().unwrap_or(0)
     }
 
-    /// The ids of the findings that are committed; of what could not be read, "unreadable".
+    /// Returns the ids of committed findings, with "unreadable" for dead letters.
     pub(super) fn committed(&self) -> Vec<String> {
         let arrivals = self.inbox.arrivals.lock().unwrap();
         let ids = arrivals.iter().map(|one| match one.unreadable {
@@ -212,7 +212,7 @@ impl World {
         ids.collect()
     }
 
-    /// The bytes that are kept of each arrival.
+    /// Returns the stored bytes of each arrival.
     pub(super) fn kept(&self) -> Vec<String> {
         let arrivals = self.inbox.arrivals.lock().unwrap();
         let bytes = arrivals
@@ -221,12 +221,12 @@ impl World {
         bytes.collect()
     }
 
-    /// Waits until the store is asked.
+    /// Waits until the store is called.
     pub(super) async fn until_asked(&self) {
         self.inbox.asked.acquire().await.unwrap().forget();
     }
 
-    /// The worker ends.
+    /// Stops the worker.
     pub(super) async fn end(&mut self) {
         self.stop.cancel();
         self.taking.join_next().await.unwrap().unwrap();
@@ -246,7 +246,7 @@ pub(super) fn request(
     request.body(body.into()).unwrap()
 }
 
-/// A finding of this id.
+/// Returns a finding with this id.
 pub(super) fn finding(id: &str) -> Value {
     let mut finding: Value = serde_json::from_str(FINDING).unwrap();
     let arn = format!("arn:aws:guardduty:eu-west-1:444455556666:detector/d/finding/{id}");
@@ -255,7 +255,7 @@ pub(super) fn finding(id: &str) -> Value {
     finding
 }
 
-/// A key that signs, and its certificate.
+/// A signing key and its certificate.
 pub(super) struct Signer {
     pub(super) key: KeyPair,
     pub(super) certificate: String,
@@ -266,7 +266,7 @@ impl Signer {
         Self::until(2030)
     }
 
-    /// Whose certificate holds until this year.
+    /// Creates a signer whose certificate is valid until this year.
     pub(super) fn until(year: i32) -> Self {
         let key = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).unwrap();
         let mut params = CertificateParams::new(vec!["sns.amazonaws.com".to_owned()]).unwrap();
@@ -281,11 +281,11 @@ impl Signer {
     }
 }
 
-/// Calls that are answered together.
+/// Calls that are answered at the same time.
 #[derive(Clone)]
 pub(super) struct Meeting {
     pub(super) four: Arc<Barrier>,
-    /// How many there are now, and how many there were at the most.
+    /// Current and highest number of calls.
     pub(super) most: Arc<Mutex<(usize, usize)>>,
 }
 
@@ -301,20 +301,20 @@ impl Meeting {
     }
 }
 
-/// Somebody who is called: answers with what it has, and remembers what it was asked.
+/// A fake server that answers with its files and records its requests.
 #[derive(Default)]
 pub(super) struct Called {
-    /// By path.
+    /// Contents by path.
     pub(super) files: Mutex<HashMap<String, String>>,
     pub(super) asked: Mutex<Vec<String>>,
     pub(super) is_away: AtomicBool,
-    /// It answers four calls together or none.
+    /// If set, four calls are answered together or none.
     pub(super) meets: Mutex<Option<Meeting>>,
     serving: Mutex<JoinSet<()>>,
 }
 
 impl Called {
-    /// Serves, and tells where.
+    /// Starts the server and returns its URL.
     pub(super) async fn serve(self: &Arc<Self>) -> String {
         let router = Router::new()
             .fallback(Self::answer)

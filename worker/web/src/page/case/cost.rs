@@ -1,4 +1,4 @@
-//! What a triage cost, by question and model: summed up over the events that the page has anyway.
+//! The cost of a triage by question and model, summed up over the events of the case.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::shown::{Shown, took};
 
-/// Most rows: there are six questions, and few models.
+/// Most rows. There are six questions and few models.
 const MOST: usize = 24;
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -22,7 +22,7 @@ pub(super) struct CostRow {
     took: Option<Shown>,
 }
 
-/// The questions, in the order in which they are asked.
+/// The questions in the order in which they are asked.
 const QUESTIONS: [(&str, &str); 5] = [
     ("plan", "Plan"),
     ("turn", "Step turns"),
@@ -31,8 +31,8 @@ const QUESTIONS: [(&str, &str); 5] = [
     ("conclude", "Conclusion"),
 ];
 
-/// Of the report that is shown; nothing where no model was asked, and of an earlier report, whose events the page does not
-/// have.
+/// Returns the costs of the shown report. The result is empty when no model was asked, and for an earlier report,
+/// whose events the page does not load.
 pub(super) fn rows(view: &CaseView) -> Vec<CostRow> {
     let opened = view.events.first().map(|event| &event.body);
     let report = view.report.as_ref();
@@ -77,7 +77,7 @@ pub(super) fn rows(view: &CaseView) -> Vec<CostRow> {
         .collect();
     rows.truncate(MOST);
     if rest.model_calls > 0 {
-        // Of a worker that went away: charged as it was reserved.
+        // The cost of calls by a lost worker, which is charged as reserved.
         rows.push(row(
             "Lost before it was noted",
             Shown::default(),
@@ -110,7 +110,7 @@ fn row(question: &'static str, model: Shown, cost: &Cost, took: Option<Shown>) -
     }
 }
 
-/// Takes the one out of the other.
+/// Subtracts `cost` from `rest`.
 fn without(rest: &mut Cost, cost: &Cost) {
     rest.usd = (rest.usd - cost.usd).max(0.0);
     rest.model_calls = rest.model_calls.saturating_sub(cost.model_calls);

@@ -1,5 +1,5 @@
-//! Evidence as JSON that can be read: every string plain, bounded in depth, rows and bytes, with the way back to the
-//! findings that quote it. Programs get it whole from `/api/v1`.
+//! Evidence as readable JSON: every string is safe text, and depth, rows and bytes are bounded. Each piece links back
+//! to the findings that quote it. Programs get the whole evidence from `/api/v1`.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::{EvidenceEntry, Report};
@@ -8,18 +8,18 @@ use serde_json::{Map, Value};
 
 use crate::shown::{Moment, Shown};
 
-/// Most pieces.
+/// Most pieces of evidence.
 const MOST: usize = 100;
-/// Most bytes of all bodies of a page, and of one.
+/// Most bytes of all bodies of a page, and of one body.
 const BYTES: usize = 512 * 1024;
 const BODY_BYTES: usize = 64 * 1024;
 /// Most values of one body.
 const NODES: usize = 2_000;
-/// What a value costs beside its text: quotes, comma, indent.
+/// Bytes counted for a value beside its text: quotes, comma, indentation.
 const VALUE_BYTES: usize = 16;
 /// Deepest level.
 const DEPTH: usize = 24;
-/// Most characters of a string, and of a key.
+/// Most characters of a string or key.
 const STRING: usize = 2_000;
 const KEY: usize = 120;
 
@@ -33,10 +33,10 @@ pub(super) struct EvidenceView {
     truncated: bool,
     error: Option<Shown>,
     is_alert: bool,
-    /// Numbers of the findings that quote it.
+    /// Numbers of the findings that quote this evidence.
     findings: Vec<usize>,
     body: Option<Shown>,
-    /// Whether the page shows less than there is.
+    /// Whether some of the evidence is left out.
     shortened: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Argument {
     value: Shown,
 }
 
-/// All pieces, in order.
+/// Returns all pieces in order.
 pub(super) fn entries(report: &Report, now: DateTime<Utc>) -> Vec<EvidenceView> {
     let mut left = BYTES;
     let shown = report.evidence.iter().take(MOST);
@@ -85,7 +85,7 @@ fn view(
     }
 }
 
-/// What a tool was asked.
+/// Returns the arguments of a call.
 pub(super) fn arguments(arguments: &Map<String, Value>) -> Vec<Argument> {
     let shown = arguments.iter().take(12).map(|(name, value)| Argument {
         name: Shown::foreign(name, 40),
@@ -94,7 +94,7 @@ pub(super) fn arguments(arguments: &Map<String, Value>) -> Vec<Argument> {
     shown.collect()
 }
 
-/// How much may still be shown. It is spent before the work is done, so that a flood costs no time either.
+/// The remaining output budget. It is spent before the work is done, so that a flood takes no time either.
 struct Budget {
     nodes: usize,
     bytes: usize,
@@ -103,7 +103,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// Whether there is room for a value; if not, that is noted.
+    /// Returns whether there is room for a value, and records if there is none.
     fn takes(&mut self, depth: usize) -> bool {
         let fits = self.nodes > 0 && self.bytes > 0 && depth < DEPTH;
         self.nodes = self.nodes.saturating_sub(1);
@@ -120,7 +120,7 @@ impl Budget {
     }
 }
 
-/// The JSON for people, and whether something is missing from it.
+/// Returns the readable JSON, and whether parts of it are missing.
 fn body(value: &Value, left: &mut usize) -> (Option<Shown>, bool) {
     let room = BODY_BYTES.min(*left);
     let mut budget = Budget {

@@ -1,4 +1,4 @@
-//! What people did with a case, the latest on top, and where it stands with them.
+//! The case workflow: actions of people, the latest first, and the current status.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::Verdict;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::page::list::desk_word;
 use crate::shown::{Moment, Shown};
 
-/// Most acts that are shown.
+/// Most actions that are shown.
 const MOST: usize = 100;
 /// Most characters of a note.
 const NOTE: usize = 1_000;
@@ -17,17 +17,17 @@ const NOTE: usize = 1_000;
 pub(super) struct People {
     status: &'static str,
     class: &'static str,
-    /// Who has it, as long as it is not done; also by name alone.
+    /// The assignee of an open case, with and without the id.
     owner: Option<Shown>,
     owner_name: Option<Shown>,
-    /// Another verdict than that of the case.
+    /// The verdict of a person, if it differs from that of the case.
     verdict: Option<&'static str>,
-    /// Who called its latest triage off.
+    /// The person who cancelled the latest triage.
     cancelled_by: Option<Shown>,
     acts: Vec<Done>,
-    /// Earlier ones that are not shown.
+    /// Number of earlier actions that are not shown.
     left: usize,
-    /// What somebody types who has the case, doubts it, or is done with it.
+    /// Commands to assign, dispute or close the case.
     commands: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl People {
     }
 }
 
-/// Commands for this case as it stands, of our own words and its id alone.
+/// Returns the commands for the current status. They contain only our own words and the case id.
 fn commands(row: &CaseRow) -> Vec<String> {
     let id = &row.id;
     let of = |act: &str| format!("nightshift cases {act} {id}");
@@ -99,7 +99,7 @@ fn done(act: &Act, view: &CaseView, now: DateTime<Utc>) -> Done {
     }
 }
 
-/// What they did, behind their name.
+/// Returns the text of an action, which follows the name.
 fn words(act: &Act, view: &CaseView) -> Shown {
     match &act.kind {
         ActKind::Acknowledged => Shown::made(format_args!("has it")),
@@ -121,7 +121,7 @@ fn words(act: &Act, view: &CaseView) -> Shown {
     }
 }
 
-/// Which revision a verdict is about, where there are several.
+/// Returns the revision that a verdict is about, if there are several.
 fn of(act: &Act, view: &CaseView) -> String {
     let mut said = view.person_verdicts.iter();
     match said.find(|said| said.at == act.at && said.by == act.by) {

@@ -1,4 +1,4 @@
-//! The plan as it ran, or as far as it is.
+//! The plan as far as it has run.
 
 use nightshift_engine::{
     EvidenceId, PlanUpdate, Prose, State, StepOutcome, StepStatus, UpdateRecord,
@@ -44,7 +44,7 @@ struct CallRow {
     cites: Vec<Cite>,
 }
 
-/// How far a case is that has not come to its end.
+/// The progress of an unfinished case.
 #[derive(Debug, Serialize)]
 pub(super) struct Progress {
     words: &'static str,
@@ -169,7 +169,7 @@ const fn class(status: StepStatus, outcome: Option<StepOutcome>) -> &'static str
     }
 }
 
-/// `Reflection 1 cancelled s4 (the owner is known)`, or what it wanted and why that was refused.
+/// Returns `Reflection 1 cancelled s4 (the owner is known)`, or the wanted change and why it was refused.
 fn update(record: &UpdateRecord) -> Shown {
     let number = record.reflection;
     let wanted = if record.refused.is_none() {

@@ -1,4 +1,5 @@
-//! Why, what speaks against it or was not checked, what would decide it: findings with their quotes.
+//! The findings with their quotes: reasons for the verdict, evidence against it, gaps, and what would decide the
+//! case.
 
 use nightshift_engine::{EvidenceId, Stance, Verdict};
 use nightshift_pipeline::{FindingEntry, Language, Report};
@@ -7,25 +8,25 @@ use serde::Serialize;
 use super::{Cite, cites};
 use crate::shown::Shown;
 
-/// Most reasons that come first.
+/// Most reasons in the first part.
 const FIRST: usize = 5;
 /// Most findings of one kind.
 const MOST: usize = 30;
-/// Most gaps, and most of what would decide it.
+/// Most gaps, and most entries of what would decide the case.
 const MOST_GAPS: usize = 12;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Reasons {
     why: Vec<FindingView>,
-    /// What bears it too.
+    /// Further supporting findings.
     further: Vec<FindingView>,
     against: Vec<FindingView>,
     unverified: Vec<FindingView>,
     gaps: Vec<Shown>,
     would_decide: Vec<Shown>,
-    /// What stands in its place where nobody said what would decide it.
+    /// Text shown when nothing is known that would decide the case.
     not_known: Option<&'static str>,
-    /// What stands where neither a finding nor a gap does.
+    /// Text shown when there is neither a finding against the verdict nor a gap.
     nothing_against: &'static str,
     read: usize,
     wanted: usize,
@@ -34,7 +35,7 @@ pub(super) struct Reasons {
 
 #[derive(Debug, Serialize)]
 struct FindingView {
-    /// Its number on the page, which evidence leads back to.
+    /// Number on the page, to which evidence links back.
     number: usize,
     claim: Shown,
     problem: Option<Shown>,

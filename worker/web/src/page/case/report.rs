@@ -1,4 +1,4 @@
-//! The report of a case as the page shows it: the order and the words are those of the message.
+//! The report on the page of a case, with the order and the words of the message.
 
 mod changed;
 mod early;
@@ -20,7 +20,7 @@ use facts::{Fact, VendorWords, about, details, facts};
 use head::Head;
 use record::Record;
 
-/// Most actions that come first, and most in all.
+/// Most actions in the first part, and most in all.
 const FIRST: usize = 3;
 const MOST_ACTIONS: usize = 12;
 /// Longest command that is shown, in characters.
@@ -44,7 +44,7 @@ pub(super) struct ReportView {
     record: Record,
     about: Vec<Fact>,
     key: Shown,
-    /// The finding in its vendor's own console.
+    /// URL of the finding in its vendor's console.
     console: Option<String>,
     version: Shown,
 }
@@ -95,7 +95,7 @@ fn action(action: &Action) -> ActionView {
         text: Shown::sentence(&action.text),
         precondition: action.precondition.as_deref().map(Shown::sentence),
         side_effect: action.side_effect.as_deref().map(Shown::sentence),
-        // Whole or not at all: a cut command would do something else.
+        // A command is shown completely or not at all, since a shortened one would do something else.
         left_out: run.is_some() != action.command.is_some()
             || undo.is_some() != action.undo.is_some(),
         command: run,

@@ -1,4 +1,4 @@
-//! What the store knows beside the report: further arrivals, members of a storm, deliveries, revisions.
+//! Further data of the store: sightings, members of a storm, deliveries, revisions.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::{CaseView, DeliveryRow};
@@ -18,7 +18,7 @@ pub(super) struct Trace {
     members_all: u64,
     deliveries: Vec<Delivery>,
     revisions: Vec<Revision>,
-    /// The revision that is shown, where it is not the latest one that has a report.
+    /// The shown revision, if a later one has a report.
     earlier: Option<u32>,
     events: usize,
     unreadable: Option<Shown>,
@@ -45,7 +45,7 @@ struct Delivery {
     destination: Shown,
     words: Shown,
     failed: bool,
-    /// What it is called there, and where that is seen.
+    /// The remote id and its link.
     remote: Option<Shown>,
     link: Option<String>,
 }

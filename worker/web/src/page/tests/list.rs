@@ -1,4 +1,4 @@
-//! What the list of cases says.
+//! Tests of the list of cases.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::PlaceCount;
@@ -57,7 +57,7 @@ async fn a_row_tells_what_it_is_about_how_urgent_it_is_and_that_it_is_disputed()
             "<strong>people say False positive</strong> · web-server-prod-01 · scc",
         ],
     );
-    // A title that names it says it once; while it is triaged again, its last report tells nobody when to act.
+    // A subject in the title is not repeated. While the case is triaged again, its last report sets no urgency.
     case.row.title = "Crypto miner on web-server-prod-01".into();
     case.row.status = CaseStatus::Running;
     let page = get(Arc::new(Store::of(vec![case])), "/").await;
@@ -77,7 +77,7 @@ async fn the_list_is_shown_also_where_what_has_no_case_cannot_be_counted() {
     );
 }
 
-/// True positives with ids of their own, of this severity.
+/// Returns true positives with distinct ids and this severity.
 fn flood(many: usize, severity: Severity) -> Vec<nightshift_pipeline::CaseView> {
     let one = |number: usize| {
         let mut one = view(None);
@@ -117,7 +117,7 @@ async fn a_critical_case_that_nobody_took_is_seen_behind_a_flood_of_lesser_ones(
     .await;
     has(&there, &["critical-0000"]);
     assert!(!there.text.contains("low-0001") && !there.text.contains("Open, high"));
-    // Somebody has it.
+    // The case is assigned.
     views[60].row.desk = DeskStatus::Acknowledged;
     views.truncate(61);
     let page = get(Arc::new(Store::of(views)), "/").await;
@@ -140,7 +140,7 @@ async fn what_is_grave_is_what_the_rows_show_and_what_waits() {
         (one.row.status, one.row.verdict) = (CaseStatus::Queued, None);
     }
     queued[0].row.status = CaseStatus::Running;
-    // Triaged again because it got worse: what the triage of the milder one assessed counts for nothing.
+    // The case is triaged again because its severity rose. The assessment of the milder alert does not count.
     queued[1].row.assessed_severity = Some(Severity::Low);
     let mut views = raised;
     views.push(sample);

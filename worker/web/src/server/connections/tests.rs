@@ -1,4 +1,4 @@
-//! Connections over real sockets; time stands still, and goes on only when nobody has anything to do.
+//! Tests of connections over real sockets, with paused time that advances only when all tasks are idle.
 
 use std::net::SocketAddr;
 
@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use super::*;
 
-/// Longer than anything may take.
+/// Longer than any timeout.
 const EVER: Duration = Duration::from_secs(3_600);
 
-/// A door whose answer is the peer; to `/wait` it is given once it may be, to `/long` it is larger than what any socket
-/// keeps.
+/// A listener that answers with the peer address. `/wait` answers when permitted; `/long` answers more than any
+/// socket buffers.
 struct Open {
     address: SocketAddr,
     may: Arc<Notify>,
@@ -71,7 +71,7 @@ async fn ask(stream: &mut TcpStream, path: &str) {
     stream.write_all(request.as_bytes()).await.unwrap();
 }
 
-/// Reads an answer that ends with the peer's address.
+/// Reads a response that ends with the peer address.
 async fn answered(stream: &mut TcpStream) {
     let own = stream.local_addr().unwrap().to_string();
     let mut answer = Vec::new();
@@ -82,11 +82,11 @@ async fn answered(stream: &mut TcpStream) {
     assert!(answer.starts_with(b"HTTP/1.1 200 OK"));
 }
 
-/// Reads until the door closes the connection.
+/// Reads until the server closes the connection.
 async fn closed(mut stream: TcpStream) {
     let mut rest = Vec::new();
     let read = timeout(EVER, stream.read_to_end(&mut rest)).await;
-    // With an end or with a reset: what was sent need not have been read.
+    // The end may be a reset, since unread data may remain.
     let _ = read.expect("it is closed");
 }
 
@@ -120,7 +120,7 @@ async fn whoever_does_not_read_an_answer_is_sent_away() {
     let mut reader = open.connect().await;
     ask(&mut reader, "/long").await;
     open.asked.notified().await;
-    // The other end is closed while this one has read nothing; what was under way on the wire is all there is.
+    // The server closed the connection while nothing was read. Only data already sent can arrive.
     sleep(EVER).await;
     let mut rest = Vec::new();
     let _ = reader.read_to_end(&mut rest).await;
@@ -141,7 +141,7 @@ async fn silent_connections_fill_one_door_and_no_other_and_not_for_long() {
     ask(&mut elsewhere, "/").await;
     answered(&mut elsewhere).await;
     assert_eq!(began.elapsed(), Duration::ZERO);
-    // Nobody else got in before somebody was sent away.
+    // No connection was accepted before another one ended.
     answered(&mut late).await;
     assert!(began.elapsed() >= HEAD);
 }

@@ -1,4 +1,4 @@
-//! What each button does.
+//! Tests of each button.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::{Act, ActKind, CaseStatus};
@@ -84,7 +84,7 @@ async fn a_verdict_is_about_the_revision_that_was_seen() {
         );
     }
     assert!(room.writes() == 0 && room.shown.views.lock().unwrap().is_empty());
-    // Who has it does not hang on a revision.
+    // The assignee does not depend on a revision.
     room.click("nightshift:ack").await;
     assert_eq!(done(&room).kind, ActKind::Acknowledged);
 }
@@ -112,7 +112,7 @@ async fn nothing_critical_gets_as_far_as_a_modal() {
     let mut sent = view(Some(report()));
     sent.row.assessed_severity = None;
     sent.alert.severity = Severity::Critical;
-    // The report assesses the other one as critical.
+    // The report of the second case assesses it as critical.
     for critical in [sent, view(Some(report()))] {
         let room = Room::of(Store::of(vec![critical]));
         let told = room.click("nightshift:mute").await;

@@ -1,4 +1,5 @@
-//! Whatever stands in a signed payload: an answer, and nothing kept that is long, hidden, or calls somebody.
+//! Tests with arbitrary signed payloads: each gets a response, and nothing stored is long, hidden, or mentions
+//! anybody.
 
 use nightshift_alert::text::strip_hidden;
 use nightshift_pipeline::{ACT_NAME_CHARS, ACT_NOTE_CHARS};
@@ -24,7 +25,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Any JSON, with the names that Slack uses more often than others.
+/// Generates JSON in which the names of Slack's fields are frequent.
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -1,4 +1,4 @@
-//! What the log tells of a click.
+//! Tests of the log lines about a click.
 
 use std::fmt::{Debug, Write as _};
 
@@ -9,7 +9,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 use super::*;
 
-/// The fields of the click that is under way, and those that each line stood in.
+/// The fields of the current click, and those of each line.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<(String, Vec<String>)>>);
 

@@ -1,4 +1,4 @@
-//! The modals: what they show, and what comes of them.
+//! Tests of the contents of modals and their submits.
 
 use nightshift_alert::Severity;
 use nightshift_engine::Verdict;
@@ -7,7 +7,7 @@ use nightshift_pipeline::{ActKind, CaseView, MutePreview};
 use super::*;
 use crate::testing::ID;
 
-/// A case that may be muted.
+/// Returns a case that may be muted.
 pub(super) fn mutable() -> CaseView {
     let mut report = report();
     report.assessed_severity = Severity::High;
@@ -30,14 +30,14 @@ pub(super) fn mute(until: &str, why: &str) -> Value {
     })
 }
 
-/// The texts of all blocks.
+/// Returns the texts of all blocks.
 pub(super) fn texts(view: &Value) -> Vec<String> {
     let blocks = view["blocks"].as_array().unwrap();
     let text = |block: &Value| block["text"]["text"].as_str().map(str::to_owned);
     blocks.iter().filter_map(text).collect()
 }
 
-/// The documented limits that a modal of ours could break.
+/// Asserts the documented limits for modals.
 pub(super) fn check(view: &Value) {
     for part in ["title", "submit", "close"] {
         assert_eq!(view[part]["type"], "plain_text");
@@ -97,7 +97,7 @@ async fn disagreement_asks_for_a_verdict_and_notes_it_with_its_note() {
         ("slack:U1 (ana)", "our scanner")
     );
     assert_eq!(*room.shown.counted.lock().unwrap(), [false]);
-    // Its report tells of text that talks to the analyst.
+    // The report has text that addresses the analyst.
     let told = room.last_line();
     let noted = "Noted: for you case k3f9-x2mq-7d1w is a false positive. Nothing is cleared by it";
     assert!(told.starts_with(noted), "{told}");
@@ -235,7 +235,7 @@ async fn a13_no_mute_without_an_end_a_reason_or_a_case_that_is_as_it_was() {
             "{wrong}"
         );
     }
-    // Since the modal was opened: triaged again, or found to be critical.
+    // After the modal was opened, the case was triaged again or became critical.
     let mut again = mutable();
     again.row.revision = 2;
     let mut worse = mutable();

@@ -1,4 +1,4 @@
-//! Who gets nothing done: those who are not Slack, and those who are not listed.
+//! Tests of refused requests: not from Slack, or from people who are not listed.
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 
@@ -35,7 +35,7 @@ async fn what_slack_did_not_sign_now_is_told_nothing() {
     assert_eq!(room.writes(), 1);
 }
 
-/// A body that never ends, and whether somebody read of it.
+/// Returns an endless body, and the number of bytes that were read.
 fn endless(bytes: usize) -> (Body, Arc<AtomicU64>) {
     let read = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&read);
@@ -179,7 +179,7 @@ async fn bodies_are_bounded_and_hosts_are_looked_at_here_too() {
     let room = Room::new();
     let large = format!("payload={}", "x".repeat(1024 * 1024));
     assert_eq!(room.send(signed(&large, SECRET)).await.status, 413);
-    // A click on a long message is larger than anything else that is posted here.
+    // A click on a long message is the largest post of Slack.
     let mut long = click("nightshift:ack", VALUE, "U1");
     long["message"]["blocks"] = json!(["x".repeat(200_000)]);
     assert_eq!(room.post(&long).await.status, 200);

@@ -1,4 +1,4 @@
-//! What was signed once and is posted again: within the time that counts it does nothing a second time.
+//! Tests of signed requests that are posted again: they have no second effect.
 
 use nightshift_pipeline::{Act, ActKind, Desk};
 
@@ -6,7 +6,7 @@ use super::modals::{mutable, mute, verdict};
 use super::*;
 use crate::testing::ID;
 
-/// What somebody who saw it posts once more, byte for byte.
+/// Returns a request with this body, byte for byte as it was posted before.
 fn replay(body: &str) -> Request<Body> {
     signed_at(body, SECRET, now().timestamp())
 }
@@ -45,7 +45,7 @@ async fn a_modal_that_is_posted_again_does_nothing_a_second_time() {
     }
 }
 
-/// Another process took it: what is noted with its time says so.
+/// The stored time of the action shows that another process handled the click.
 #[tokio::test]
 async fn a_click_that_another_process_took_does_nothing_a_second_time() {
     let until = now() + chrono::TimeDelta::days(7);
@@ -86,7 +86,7 @@ async fn a_click_that_another_process_took_does_nothing_a_second_time() {
         );
     }
     assert_eq!(room.writes(), 0);
-    // Somebody else, or the same at another time, is somebody else.
+    // Another person, or the same at another time, is a new click.
     let mut other = click("nightshift:rerun", VALUE, "U1");
     other["user"]["name"] = json!("bo");
     room.post(&other).await;

@@ -1,4 +1,4 @@
-//! A desk whose language is Japanese is spoken to in Japanese.
+//! Tests of a workspace whose language is Japanese.
 
 use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
 use nightshift_engine::Verdict;
@@ -15,7 +15,7 @@ fn japanese(store: Store) -> Room {
     Room::with(store, Shown::default(), vec![desk])
 }
 
-/// Everything that a modal shows.
+/// Returns all texts of a modal.
 fn read(view: &Value) -> String {
     check(view);
     let mut lines = Vec::new();
@@ -33,7 +33,7 @@ fn read(view: &Value) -> String {
     lines.join("\n")
 }
 
-/// Both modals of a case that hid something, as Slack is sent them.
+/// Returns both modals of a case that hid something, as sent to Slack.
 async fn modals(language: Language) -> [Value; 2] {
     let mut store = Store::of(vec![mutable()]);
     store.preview = MutePreview {
@@ -63,7 +63,7 @@ async fn modals_are_japanese_where_the_desk_is() {
     insta::assert_snapshot!(modals.map(|modal| read(&modal)).join("\n\n"));
 }
 
-/// Kept as they are sent: the tests of the whole ask Slack's own types about them.
+/// The modals are stored as snapshots, which the integration tests check against Slack's own types.
 #[tokio::test]
 async fn views() {
     let mut all = Vec::new();

@@ -7,7 +7,8 @@ use crate::testing::{Store, get, report, view};
 
 const EVENTS: &str = include_str!("../../../../../../tests/fixtures/journals/v1/planned.jsonl");
 
-/// A case whose questions a model answered, each for so much, but for the reflections, which none did.
+/// Returns a case whose questions a model answered at this cost each, except for the reflections, which got no
+/// answer.
 fn asked(usd: f64) -> CaseView {
     let mut case = view(Some(report()));
     let events = EVENTS.lines().map(|line| read_event(line).unwrap());

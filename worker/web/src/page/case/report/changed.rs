@@ -1,14 +1,14 @@
-//! What a report says otherwise than the one before, and why there is another one.
+//! Changes since the previous report, and why the case was triaged again.
 
 use nightshift_pipeline::{Because, Language, Report, because};
 
 use crate::shown::Shown;
 
-/// Most reasons that are told.
+/// Most reasons that are listed.
 const MOST_REASONS: usize = 5;
 
-/// `Changed since revision 1: severity High → Critical; triaged again because: severity rose as sent, new actor
-/// 203.0.113[.]99`; none of the first report of a case.
+/// Returns the changes, or `None` for the first report of a case: `Changed since revision 1: severity High →
+/// Critical; triaged again because: severity rose as sent, new actor 203.0.113[.]99`.
 pub(super) fn changed(report: &Report) -> Option<Shown> {
     let again = report.again.as_deref()?;
     let revision = again.revision;

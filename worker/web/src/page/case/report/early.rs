@@ -1,4 +1,4 @@
-//! A case that has no report: what its alert says, so that somebody who came for it can begin.
+//! A case without a report: facts of the alert, so that people can begin to work.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::{CaseView, console_link};

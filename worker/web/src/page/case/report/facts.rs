@@ -1,4 +1,4 @@
-//! Short facts: of the alert, and of the report itself.
+//! Short facts about the alert and the report.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use crate::shown::{Shown, took};
 
-/// Kinds of what a target talks to.
+/// Kinds of far ends of a target.
 const FAR_END: [IndicatorKind; 2] = [IndicatorKind::Domain, IndicatorKind::Ip];
 
-/// Most characters of a line of details, and of a title.
+/// Most characters of a line of details or a title.
 const MOST_DETAIL: usize = 600;
-/// Most characters of a description or of an advice of the vendor's.
+/// Most characters of a description or advice of the vendor.
 const MOST_WORDS: usize = 8_192;
 
 #[derive(Debug, Serialize)]
@@ -22,20 +22,20 @@ pub(super) struct Fact {
     value: Shown,
 }
 
-/// A fact, where there is one.
+/// Creates a fact if there is a value.
 pub(super) fn fact(name: &'static str, value: Option<Shown>) -> Option<Fact> {
     let value = value.filter(|value| !value.is_empty())?;
     Some(Fact { name, value })
 }
 
-/// What the alert is about, and how severe it is.
+/// Returns the facts of the alert with its severity.
 pub(super) fn facts(report: &Report) -> Vec<Fact> {
     let mut facts = of_alert(report);
     facts.extend(fact("Severity", Some(severity(report))));
     facts
 }
 
-/// What the alert is about.
+/// Returns the facts of the alert.
 pub(super) fn of_alert(report: &Report) -> Vec<Fact> {
     let alert = &report.alert;
     let account = alert.account.as_ref().map(|id| match &alert.account_name {
@@ -89,7 +89,7 @@ pub(super) fn of_alert(report: &Report) -> Vec<Fact> {
     .collect()
 }
 
-/// What else the alert tells in fields of its own.
+/// Returns further fields of the alert.
 pub(super) fn details(report: &Report) -> Vec<Fact> {
     let lines = report.alert.detail_lines(Language::En).into_iter();
     lines
@@ -109,7 +109,7 @@ pub(super) struct VendorWords {
 impl VendorWords {
     pub(super) fn new(report: &Report) -> Self {
         let alert = &report.alert;
-        // One element each, whatever stands in the text.
+        // Each text is one element, whatever it contains.
         let shown = |texts: Vec<&str>| {
             let text = texts.join(" ");
             (!text.trim().is_empty()).then(|| Shown::foreign(&text, MOST_WORDS))
@@ -123,7 +123,7 @@ impl VendorWords {
     }
 }
 
-/// The first value of these roles and kinds, and how many more there are.
+/// Returns the first value of these kinds, by the order of roles, and the number of further ones.
 fn value(report: &Report, roles: &[Role], kinds: &[IndicatorKind]) -> Option<Shown> {
     let of_role = |role: &Role| -> Vec<&Indicator> {
         let all = report.indicators.iter();
@@ -138,7 +138,7 @@ fn value(report: &Report, roles: &[Role], kinds: &[IndicatorKind]) -> Option<Sho
     })
 }
 
-/// `High → Critical, sent as 8.5`, as far as they differ.
+/// Returns `High → Critical, sent as 8.5`, without parts that do not differ.
 fn severity(report: &Report) -> Shown {
     let title = |severity: Severity| severity.title();
     let change = if report.severity == report.assessed_severity {
@@ -161,7 +161,7 @@ fn severity(report: &Report) -> Shown {
     }
 }
 
-/// Who thought, and until when.
+/// Returns the analyst, and until when it answered.
 fn analyst(report: &Report) -> Shown {
     if report.is_by_rules_alone() {
         let rules = match report.source.as_str() {
@@ -191,7 +191,7 @@ fn analyst(report: &Report) -> Shown {
     }
 }
 
-/// Who thought, how long, at what cost.
+/// Returns facts about the triage: analyst, duration and cost.
 pub(super) fn about(report: &Report) -> Vec<Fact> {
     let cost = &report.cost;
     let spent = if cost.model_calls == 0 {

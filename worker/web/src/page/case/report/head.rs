@@ -1,4 +1,4 @@
-//! What is read first: verdict, summary, warnings, whether it goes on, how far it reaches.
+//! The head of a report: verdict, summary, warnings, whether the activity goes on, and its reach.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::EvidenceId;
@@ -34,24 +34,24 @@ pub(super) struct Head {
     others_left: Option<String>,
 }
 
-/// Most other cases that are named.
+/// Most other cases that are listed.
 const MOST_CASES: usize = 5;
 
-/// What must not be missed.
+/// An important warning.
 #[derive(Debug, Serialize)]
 struct Warning {
     text: Shown,
     cites: Vec<Cite>,
 }
 
-/// Another case, to be linked, and what is known of it.
+/// A linked case and a summary of it.
 #[derive(Debug, Serialize)]
 struct Other {
     id: String,
     words: Option<Shown>,
 }
 
-/// Whether it goes on.
+/// Whether the activity goes on.
 #[derive(Debug, Serialize)]
 struct Still {
     last: Option<Moment>,
@@ -120,7 +120,7 @@ fn warnings(report: &Report, here: &[EvidenceId]) -> Vec<Warning> {
     warnings
 }
 
-/// One text that talks to the analyst, however often it stands there.
+/// Returns the warning about one text that addresses the analyst, with the number of its places.
 fn signal(told: &Told<'_>, here: &[EvidenceId]) -> Warning {
     let begins = Shown::foreign(&told.first.text, 160);
     Warning {
@@ -137,7 +137,7 @@ fn signal(told: &Told<'_>, here: &[EvidenceId]) -> Warning {
     }
 }
 
-/// Who stepped in, from where on, and why.
+/// Returns which model or playbook took over, from where on, and why.
 fn degraded(report: &Report) -> String {
     let why = report.takeover.as_ref();
     let why = why.map_or_else(String::new, |one| {
@@ -159,7 +159,7 @@ fn degraded(report: &Report) -> String {
     }
 }
 
-/// Last seen, and what logs saw since.
+/// Returns when the activity was last seen, and what logs showed since.
 fn still(report: &Report, here: &[EvidenceId], now: DateTime<Utc>) -> Still {
     let last = report.alert.last_seen.or(report.alert.first_seen);
     let since = report.since.words(Language::En);
@@ -208,7 +208,7 @@ fn others(report: &Report) -> Vec<Other> {
         .collect()
 }
 
-/// How many of them are not named.
+/// Returns how many other cases are not listed.
 fn others_left(report: &Report) -> Option<String> {
     let left = report.reach.other_cases.len().saturating_sub(MOST_CASES);
     let least = match report.reach.others_cut {
@@ -218,7 +218,7 @@ fn others_left(report: &Report) -> Option<String> {
     (left > 0).then(|| format!(" and {least}{left} more"))
 }
 
-/// `True positive, Cryptocurrency Mining, 20 min before, shares shop-web-03`.
+/// Returns a summary of another case: `True positive, Cryptocurrency Mining, 20 min before, shares shop-web-03`.
 fn told(other: &OtherCase, opened_at: DateTime<Utc>) -> Shown {
     let verdict = match (other.person_verdict, other.verdict) {
         (Some(verdict), _) => format!("{} by a person's verdict", verdict.title()),
@@ -238,7 +238,7 @@ fn told(other: &OtherCase, opened_at: DateTime<Utc>) -> Shown {
     ))
 }
 
-/// An id that can be one of a case, to be linked; other text names none.
+/// Returns a text that is a valid case id, for a link, or `None`.
 fn case_id(text: &str) -> Option<String> {
     let is_letter = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
     let fits = text.len() == 14

@@ -1,4 +1,4 @@
-//! The record: what happened when, the values that play a part, what cleared it, the evidence.
+//! The record: timeline, indicators, exonerations and evidence.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::EvidenceId;
@@ -9,7 +9,7 @@ use crate::page::case::evidence::{EvidenceView, entries};
 use crate::page::case::{Cite, cites};
 use crate::shown::{Moment, Shown};
 
-/// Most lines of a list, unless it says otherwise.
+/// Default maximum of lines in a list.
 const MOST: usize = 60;
 
 #[derive(Debug, Serialize)]
@@ -28,7 +28,7 @@ struct RecordView {
     statement: Shown,
     reference: Shown,
     approved_by: Shown,
-    /// Whom it is about, where its statement does not say so.
+    /// The subjects, if the statement does not name them.
     about: Vec<Shown>,
     from: Option<Moment>,
     until: Option<Moment>,
