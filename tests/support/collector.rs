@@ -1,5 +1,5 @@
-//! A collector of traces: takes OTLP over HTTP in protobuf, as strictly as the specification lets one, and tells what it
-//! got as trees (<https://opentelemetry.io/docs/specs/otlp/#otlphttp>).
+//! A trace collector for tests: it receives OTLP over HTTP in protobuf, as strictly as the specification allows, and
+//! renders the spans as trees (<https://opentelemetry.io/docs/specs/otlp/#otlphttp>).
 
 #![expect(
     clippy::panic,
@@ -29,10 +29,10 @@ use tokio::task::JoinSet;
 
 pub use span::Span;
 
-/// Longest wait for spans: bounds a hang, and is never waited for where all is well.
+/// Longest wait for spans. It only bounds a hang.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A collector that listens; dropped, it stops.
+/// A running collector, which stops when dropped.
 #[derive(Debug)]
 pub struct Collector {
     address: SocketAddr,
@@ -55,11 +55,11 @@ struct Inner {
 }
 
 impl Collector {
-    /// Starts one on a free port of 127.0.0.1.
+    /// Starts a collector on a free port of 127.0.0.1.
     ///
     /// # Panics
     ///
-    /// When no port can be had.
+    /// Panics when no port is free.
     pub async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
         let listener = listener.expect("a port of this machine");
@@ -78,18 +78,18 @@ impl Collector {
         }
     }
 
-    /// What a configuration says of it.
+    /// Returns the configuration table that exports to this collector.
     #[must_use]
     pub fn table(&self, rest: &str) -> String {
         let endpoint = format!("http://{}/v1/traces", self.address);
         format!("[traces]\nendpoint = \"{endpoint}\"\n{rest}\n")
     }
 
-    /// Waits until it has so many spans of this name, and gives all that it has.
+    /// Waits until `many` spans of this name have arrived, and returns all spans.
     ///
     /// # Panics
     ///
-    /// When they do not come, or something came that is none.
+    /// Panics when they do not arrive, or when a request was invalid.
     pub async fn until(&self, name: &str, many: usize) -> Vec<Span> {
         let come = async {
             loop {
@@ -107,11 +107,11 @@ impl Collector {
         }
     }
 
-    /// All spans so far.
+    /// Returns all spans so far.
     ///
     /// # Panics
     ///
-    /// When something came that is none.
+    /// Panics when a request was invalid.
     #[must_use]
     pub fn spans(&self) -> Vec<Span> {
         let inner = self.inner();
@@ -119,11 +119,11 @@ impl Collector {
         inner.spans.clone()
     }
 
-    /// The spans of cases: those of batches, which are no part of one, are left out.
+    /// Returns the spans of cases, without those of batches.
     ///
     /// # Panics
     ///
-    /// As [`Collector::spans`].
+    /// Same as [`Collector::spans`].
     #[must_use]
     pub fn cases(&self) -> Vec<Span> {
         let mut spans = self.spans();
@@ -131,17 +131,17 @@ impl Collector {
         spans
     }
 
-    /// The spans of cases as trees, one trace after the other: name, kind and attributes, without what differs from run to
-    /// run.
+    /// Renders the spans of cases as trees, one trace after the other: name, kind and attributes, without what
+    /// differs between runs.
     ///
     /// # Panics
     ///
-    /// When a span is there twice, its parent is not there, or it began before its parent.
+    /// Panics when a span occurs twice, its parent is missing, or it began before its parent.
     pub fn trees(&self) -> String {
         tree::trees(&self.cases())
     }
 
-    /// Everything that it got, as text: to look for what must not be there.
+    /// Returns everything received as text, to search for what must not be there.
     #[must_use]
     pub fn text(&self) -> String {
         let inner = self.inner();
@@ -151,7 +151,7 @@ impl Collector {
             .collect()
     }
 
-    /// The values of a header, of each post.
+    /// Returns the values of a header of all requests.
     #[must_use]
     pub fn header(&self, name: &str) -> Vec<String> {
         let inner = self.inner();
@@ -196,7 +196,7 @@ async fn take(
     (status, [("content-type", "application/x-protobuf")], answer).into_response()
 }
 
-/// The spans of a post, or what is wrong with it.
+/// Parses the spans of a request, or says what is wrong with it.
 fn read(method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Result<Vec<Span>, String> {
     let kind = headers.get("content-type").map(|value| value.as_bytes());
     if (method, uri.path()) != (&Method::POST, "/v1/traces") {
@@ -206,7 +206,7 @@ fn read(method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Result<
         return Err(format!("{headers:?}"));
     }
     let request = ExportTraceServiceRequest::decode(body).map_err(|error| error.to_string())?;
-    // What is not known would be lost by this.
+    // A field that the parser does not know is missing here.
     if request.encode_to_vec() != body {
         return Err("the body holds more than OTLP knows".to_owned());
     }

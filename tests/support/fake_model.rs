@@ -1,5 +1,5 @@
-//! The fake model as a program, for benchmarks and for trying things by hand: it prints its address and answers until
-//! it is ended. What it was asked is told on standard error then.
+//! The fake model as a program, for benchmarks and manual tests. The program prints its address and answers until it
+//! is stopped. It then prints a summary of its requests to standard error.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,25 +11,25 @@ use nightshift_tests::model::{FakeModel, Provider, Script};
 #[derive(Debug, Parser)]
 #[command(name = "fake-model")]
 struct Arguments {
-    /// Where to listen.
+    /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// What it answers.
+    /// How requests are answered.
     #[arg(long, value_enum, default_value = "nonsense")]
     script: Kind,
-    /// What its nonsense is drawn from.
+    /// Seed of the nonsense.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// How long every answer takes.
+    /// Latency of every answer.
     #[arg(long, default_value_t = 0)]
     latency_ms: u64,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Kind {
-    /// Values that fit the wanted schema.
+    /// Random values that fit the requested schema.
     Nonsense,
-    /// What the prompt's data orders.
+    /// Whatever the data of the prompt orders.
     Obedient,
 }
 

@@ -1,6 +1,6 @@
-//! What the tests of the whole share: where the repository is, and where the program under test is.
+//! Helpers that several test crates share, such as the paths of the repository and of the program under test.
 //!
-//! Fakes of models, clouds and destinations get a module each here. What only one test needs stays beside that test.
+//! Fakes of models, clouds and destinations have a module each. Helpers of a single test stay beside that test.
 
 mod collector;
 pub mod model;

@@ -1,11 +1,11 @@
 //! A strict fake of the model providers: OpenAI (and Azure), Anthropic, Gemini (and Vertex), Bedrock.
 //!
-//! It refuses what the real provider refuses, with that provider's status and words, so that a request which it takes
-//! is a good one; and it answers in that provider's form, good answers and faults F20 to F23 alike. It uses none of
-//! our own crates, and the official SDKs of all four drive it in `tests/it/fake.rs`: that is the proof of both.
-//! `tests/support/README.md` shows how it is used.
+//! The fake refuses whatever the real provider refuses, with that provider's status and message, so that an accepted
+//! request is valid. Its answers, good ones and faults F20 to F23 alike, have that provider's format. The fake uses
+//! none of our own crates, and the official SDKs of all four providers test it in `tests/it/fake.rs`.
+//! `tests/support/README.md` shows how to use it.
 //!
-//! It does not check what the providers do not say: whether a model exists, or how much a prompt may hold.
+//! It does not check what providers do not document: whether a model exists, or how long a prompt may be.
 
 mod anthropic;
 mod bedrock;
@@ -48,10 +48,10 @@ pub use trouble::{Kind, Trouble, Wait};
 use record::Record;
 use server::Shared;
 
-/// Bodies that the fake reads; Anthropic reads 32 MB.
+/// Largest body that the fake reads; Anthropic's limit is 32 MB.
 const MOST_BYTES: usize = 32 << 20;
 
-/// A fake that listens; dropped, it stops.
+/// A running fake, which stops when dropped.
 #[derive(Debug)]
 pub struct FakeModel {
     address: SocketAddr,
@@ -60,20 +60,12 @@ pub struct FakeModel {
 }
 
 impl FakeModel {
-    /// Starts one on a free port of 127.0.0.1.
-    ///
-    /// # Errors
-    ///
-    /// When no port can be had.
+    /// Starts a fake on a free port of 127.0.0.1.
     pub async fn start(script: Script) -> std::io::Result<Self> {
         Self::listen(script, SocketAddr::from(([127, 0, 0, 1], 0))).await
     }
 
-    /// Starts one at an address.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be listened at.
+    /// Starts a fake at an address.
     pub async fn listen(script: Script, address: SocketAddr) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let shared = Arc::new(Shared {
@@ -99,49 +91,49 @@ impl FakeModel {
         })
     }
 
-    /// The base address of a provider, as our configuration and the SDKs want it.
+    /// Returns the base URL of a provider, as our configuration and the SDKs expect it.
     #[must_use]
     pub fn base_url(&self, provider: Provider) -> String {
         format!("http://{}{}", self.address, provider.base_path())
     }
 
-    /// The requests that were accepted, in order.
+    /// Returns the accepted requests in order.
     #[must_use]
     pub fn requests(&self) -> Vec<Arc<Seen>> {
         self.shared.record.requests()
     }
 
-    /// How many requests were accepted; also where the script is forgetful.
+    /// Returns the number of accepted requests, also for a forgetful script.
     #[must_use]
     pub fn accepted(&self) -> usize {
         self.shared.record.accepted()
     }
 
-    /// The requests that the provider would not have taken. A test of ours ends with none.
+    /// Returns the requests that the provider would have refused. Every test should end with none.
     #[must_use]
     pub fn refusals(&self) -> Vec<Refusal> {
         self.shared.record.refusals()
     }
 
-    /// How many requests found no answer left in the script.
+    /// Returns the number of requests for which the script had no reply left.
     #[must_use]
     pub fn shortfalls(&self) -> usize {
         self.shared.record.shortfalls()
     }
 
-    /// How many requests are being answered now.
+    /// Returns the number of requests in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.shared.record.in_flight().0
     }
 
-    /// How many were at the most.
+    /// Returns the highest number of requests in flight.
     #[must_use]
     pub fn most_in_flight(&self) -> usize {
         self.shared.record.in_flight().1
     }
 
-    /// Lets go of what hangs or stalls now.
+    /// Releases all requests that hang or stall now.
     pub fn release(&self) {
         self.shared.record.release();
     }

@@ -1,4 +1,4 @@
-//! The program as people run it: in a folder of its own, with nothing set that this test does not set.
+//! The program in a sandbox: a folder of its own, with only the environment that a test sets.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::{NoProgram, Running, program};
 
-/// A folder to run the program in; gone with the test.
+/// A folder to run the program in, which is removed with the test.
 #[derive(Debug)]
 pub struct Place {
     folder: tempfile::TempDir,
@@ -14,34 +14,28 @@ pub struct Place {
     settings: Vec<(String, String)>,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// Its exit code; none where a signal ended it.
+    /// Exit code; `None` when a signal ended the program.
     pub code: Option<i32>,
-    /// What it wrote to standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
     pub stderr: String,
 }
 
-/// The program could not be run at all.
+/// The program could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum NoRun {
-    /// There is none.
+    /// There is no program.
     #[error(transparent)]
     NoProgram(#[from] NoProgram),
-    /// The system did not start it, or lost it.
+    /// The system could not start the program or lost it.
     #[error("the program could not be run")]
     Io(#[from] std::io::Error),
 }
 
 impl Place {
-    /// An empty folder.
-    ///
-    /// # Errors
-    ///
-    /// When there is no program, or no folder can be made.
+    /// Creates an empty folder.
     pub fn new() -> Result<Self, NoRun> {
         Ok(Self {
             program: program()?,
@@ -50,17 +44,12 @@ impl Place {
         })
     }
 
-    /// The folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes a file into the folder, and gives its path.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
+    /// Writes a file into the folder and returns its path.
     pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> Result<PathBuf, NoRun> {
         let path = self.path().join(name);
         if let Some(folder) = path.parent() {
@@ -70,7 +59,7 @@ impl Place {
         Ok(path)
     }
 
-    /// Sets an environment variable for all runs from now on.
+    /// Sets an environment variable for all further runs.
     pub fn set(&mut self, name: &str, value: &str) {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
@@ -88,11 +77,7 @@ impl Place {
         command
     }
 
-    /// Runs it to its end.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started.
+    /// Runs the program to its end.
     pub fn run(&self, arguments: &[&str]) -> Result<Ran, NoRun> {
         let output = self.command(arguments).output()?;
         Ok(Ran {
@@ -102,15 +87,11 @@ impl Place {
         })
     }
 
-    /// Runs it to its end with this on its standard input.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started or fed.
+    /// Runs the program to its end with this standard input.
     pub fn feed(&self, arguments: &[&str], input: &[u8]) -> Result<Ran, NoRun> {
         let mut child = self.command(arguments).stdin(Stdio::piped()).spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // It may rightly end before it has read everything.
+            // The program may end before it has read everything.
             drop(stdin.write_all(input));
         }
         let output = child.wait_with_output()?;
@@ -121,22 +102,14 @@ impl Place {
         })
     }
 
-    /// Starts it, to run until it is told to stop.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started.
+    /// Starts the program, which runs until it is stopped.
     pub fn start(&self, arguments: &[&str]) -> Result<Running, NoRun> {
         let mut command = self.command(arguments);
         Ok(Running::new(command.stdout(Stdio::null()).spawn()?))
     }
 
-    /// Starts it, and kills it (SIGKILL) as soon as it has written this many lines to standard error, or has ended.
-    /// Tells how many lines there were.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started.
+    /// Starts the program and kills it (SIGKILL) once it has written this many lines to standard error or has ended.
+    /// Returns the number of lines.
     pub fn kill_after(&self, arguments: &[&str], lines: usize) -> Result<usize, NoRun> {
         let mut child = self.command(arguments).spawn()?;
         let seen = child.stderr.take().map_or(0, |stderr| {

@@ -1,5 +1,5 @@
-//! Finds the program under test. Tests do not build it: `tests/run` does before them, in the same profile. What measures or
-//! disturbs it builds it first.
+//! Finds the program under test. Tests do not build it: `tests/run` does so before, in the same profile. Benchmarks
+//! and chaos runs build it first.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,37 +8,38 @@ use std::process::Command;
 /// There is no program to test.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoProgram {
-    /// The variable names something else.
+    /// The variable does not name a file.
     #[error("NIGHTSHIFT_BIN names {0}, and no file is there")]
     Named(PathBuf),
-    /// It was not built.
+    /// The program was not built.
     #[error(
         "{0} is not there; build it with `cargo build -p nightshift-cli`, or name another with NIGHTSHIFT_BIN"
     )]
     NotBuilt(PathBuf),
-    /// Cargo could not build it; it has said why.
+    /// Cargo could not build it and has said why.
     #[error("the program cannot be built")]
     Unbuildable,
-    /// The system does not tell where this test runs from.
+    /// The path of this test is unknown.
     #[error("cannot tell where this test runs from; name the program with NIGHTSHIFT_BIN")]
     Nowhere,
 }
 
-/// The program `nightshift`: the one that `NIGHTSHIFT_BIN` names, else the one that was built beside this test.
+/// Returns the program `nightshift`: the one that `NIGHTSHIFT_BIN` names, else the one built beside this test.
 ///
 /// # Errors
 ///
-/// When there is none; the text says how to get one.
+/// The error says how to get a program.
 pub fn program() -> Result<PathBuf, NoProgram> {
     let test = std::env::current_exe().map_err(|_| NoProgram::Nowhere)?;
     find(named(), &test)
 }
 
-/// The same, but built now where none is named, in the profile of the caller, which is a program of the workspace.
+/// Returns the program, building it first unless `NIGHTSHIFT_BIN` names one. The profile is that of the caller, which
+/// is a program of the workspace.
 ///
 /// # Errors
 ///
-/// When there is none; the text says how to get one.
+/// The error says how to get a program.
 pub fn built() -> Result<PathBuf, NoProgram> {
     let named = named();
     if named.is_none() {
@@ -51,7 +52,7 @@ pub fn built() -> Result<PathBuf, NoProgram> {
             return Err(NoProgram::Unbuildable);
         }
     }
-    // Beside it, where a test stands one folder below.
+    // The program is beside this one, or one folder above a test.
     let own = std::env::current_exe().map_err(|_| NoProgram::Nowhere)?;
     find(named, &own.join("caller"))
 }
@@ -64,7 +65,7 @@ fn named() -> Option<OsString> {
     std::env::var_os("NIGHTSHIFT_BIN")
 }
 
-/// Cargo lays `target/<profile>/deps/<test>` and `target/<profile>/nightshift`.
+/// Finds the program by Cargo's layout: `target/<profile>/deps/<test>` and `target/<profile>/nightshift`.
 fn find(named: Option<OsString>, test: &Path) -> Result<PathBuf, NoProgram> {
     if let Some(named) = named {
         let path = PathBuf::from(named);

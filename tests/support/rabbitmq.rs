@@ -1,4 +1,4 @@
-//! A publisher to a queue of RabbitMQ: an alert is an obligation once the broker has confirmed it.
+//! A publisher to a queue of RabbitMQ. An alert counts as accepted once the broker has confirmed it.
 
 use lapin::PublisherConfirm;
 use lapin::options::{
@@ -7,21 +7,21 @@ use lapin::options::{
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
 
-/// Messages that are sent before the confirmations of any are waited for.
+/// Messages that are sent before confirmations are awaited.
 const TOGETHER: usize = 500;
 
-/// A message was not taken.
+/// A message was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPublished {
-    /// The connection.
+    /// The connection failed.
     #[error("the broker cannot be reached")]
     Broker(#[from] lapin::Error),
-    /// The broker said so.
+    /// The broker refused the message.
     #[error("the broker did not take a message")]
     Refused,
 }
 
-/// Publishes to one queue, which is made where it is missing: durable, of quorum type.
+/// A publisher to one queue, which is created if missing: durable, of type quorum.
 #[derive(Debug)]
 pub struct Publisher {
     channel: Channel,
@@ -30,11 +30,7 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Connects, and makes the queue.
-    ///
-    /// # Errors
-    ///
-    /// When the broker cannot be reached, or has another queue of this name.
+    /// Connects and creates the queue.
     pub async fn connect(url: &str, queue: &str) -> Result<Self, NotPublished> {
         let connection = Connection::connect(url, ConnectionProperties::default()).await?;
         let channel = connection.create_channel().await?;
@@ -46,7 +42,7 @@ impl Publisher {
             "x-queue-type".into(),
             AMQPValue::LongString("quorum".into()),
         );
-        // As a source makes it: newer brokers refuse another one of the same name.
+        // A source declares the same argument; newer brokers refuse a queue with other arguments.
         arguments.insert("x-delivery-limit".into(), AMQPValue::LongInt(i32::MAX));
         let durable = QueueDeclareOptions {
             durable: true,
@@ -62,11 +58,11 @@ impl Publisher {
         })
     }
 
-    /// Publishes these, and waits until each is confirmed.
+    /// Publishes these messages and waits until each is confirmed.
     ///
     /// # Errors
     ///
-    /// When one is not; those before it may be.
+    /// Fails when a message is not confirmed; those before it may be.
     pub async fn publish<T: AsRef<[u8]>>(&self, bodies: &[T]) -> Result<(), NotPublished> {
         for batch in bodies.chunks(TOGETHER) {
             let mut confirmations = Vec::with_capacity(batch.len());
@@ -80,11 +76,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Publishes one with these headers, and waits until it is confirmed.
-    ///
-    /// # Errors
-    ///
-    /// As [`Publisher::publish`].
+    /// Publishes one message with these headers and waits until it is confirmed.
     pub async fn publish_with(
         &self,
         body: &[u8],
@@ -98,11 +90,7 @@ impl Publisher {
         confirmed(self.send(body, properties).await?).await
     }
 
-    /// Deletes the queue with all that is in it: a broker keeps what it had of a long one.
-    ///
-    /// # Errors
-    ///
-    /// When the broker cannot be reached.
+    /// Deletes the queue with its contents, since a broker keeps the disk space of a long queue.
     pub async fn delete_queue(&self) -> Result<(), NotPublished> {
         let options = QueueDeleteOptions::default();
         let queue = self.queue.as_str().into();

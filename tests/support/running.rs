@@ -1,4 +1,4 @@
-//! A program that runs until it is told to stop, watched by what it writes to standard error.
+//! A program that runs until it is stopped, with its standard error watched.
 
 #![expect(
     clippy::panic,
@@ -11,10 +11,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Longest wait for a line or an end: bounds a hang, and is never waited for where all is well.
+/// Longest wait for a line or the end. It only bounds a hang.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A running program; killed when it is dropped.
+/// A running program, which is killed when dropped.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -23,11 +23,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts any program, with its standard input open until it is dropped.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started.
+    /// Starts a program, with its standard input open until dropped.
     pub fn start(command: &mut Command) -> std::io::Result<Self> {
         command
             .stdin(Stdio::piped())
@@ -54,11 +50,11 @@ impl Running {
         }
     }
 
-    /// Waits for a line that holds this text, and gives it.
+    /// Waits for a line that contains this text and returns the line.
     ///
     /// # Panics
     ///
-    /// When it does not come; the message holds what came instead.
+    /// Panics with the lines so far when the line does not come.
     pub fn until(&mut self, text: &str) -> String {
         let begun = Instant::now();
         loop {
@@ -75,11 +71,11 @@ impl Running {
         }
     }
 
-    /// Waits for so many lines that hold this text.
+    /// Waits for `many` lines that contain this text.
     ///
     /// # Panics
     ///
-    /// When they do not come.
+    /// Panics when they do not come.
     pub fn until_many(&mut self, text: &str, many: usize) {
         for _ in 0..many {
             self.until(text);
@@ -90,7 +86,7 @@ impl Running {
     ///
     /// # Panics
     ///
-    /// When there is no program `kill`.
+    /// Panics when there is no program `kill`.
     pub fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status();
@@ -100,24 +96,24 @@ impl Running {
         );
     }
 
-    /// Kills it (SIGKILL), and waits until it is gone.
+    /// Kills the program (SIGKILL) and waits for its end.
     ///
     /// # Panics
     ///
-    /// When that fails.
+    /// Panics when that fails.
     pub fn kill(mut self) {
         self.child.kill().expect("it is ours");
         self.child.wait().expect("it is ours");
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the program.
     ///
     /// # Panics
     ///
-    /// When it does not end; the message holds what it wrote.
+    /// Panics with the program's output when it does not end.
     pub fn ended(mut self) -> (ExitStatus, Duration, Vec<String>) {
         let begun = Instant::now();
-        // Its standard error ends with it.
+        // Standard error ends with the program.
         loop {
             let left = PATIENCE.saturating_sub(begun.elapsed());
             match self.lines.recv_timeout(left) {

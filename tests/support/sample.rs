@@ -1,4 +1,4 @@
-//! Alerts of the fixtures under other ids: each is another finding.
+//! Alerts of the fixtures with other ids, each of which is another finding.
 
 use std::io;
 
@@ -6,11 +6,7 @@ use serde_json::Value;
 
 use crate::root;
 
-/// The sample of this name (`tests/fixtures/alerts/NAME.json`) as a finding of this id.
-///
-/// # Errors
-///
-/// When there is no such sample, or it is no finding.
+/// Returns the sample `tests/fixtures/alerts/NAME.json` as a finding with this id.
 pub fn finding(sample: &str, id: &str) -> io::Result<Value> {
     let path = root().join(format!("tests/fixtures/alerts/{sample}.json"));
     let mut finding: Value = serde_json::from_slice(&std::fs::read(path)?)?;

@@ -1,21 +1,17 @@
-//! The repository as files.
+//! The files of the repository.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The root of the repository.
+/// Returns the root of the repository.
 #[must_use]
 pub fn root() -> &'static Path {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     tests.parent().unwrap_or(tests)
 }
 
-/// All files below a folder, in a stable order; hidden folders and build output are left out. A folder that is not
-/// there has none.
-///
-/// # Errors
-///
-/// When a folder cannot be read.
+/// Returns all files below a folder in a stable order, without hidden folders and build output. A missing folder has
+/// none.
 pub fn files(below: &Path) -> io::Result<Vec<PathBuf>> {
     if !below.is_dir() {
         return Ok(Vec::new());

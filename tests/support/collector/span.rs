@@ -1,4 +1,4 @@
-//! A span as it came.
+//! A received span.
 
 use std::collections::BTreeMap;
 
@@ -6,45 +6,42 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1 as otlp;
 
-/// A span, its ids in hex.
+/// A span with its ids in hex.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// The trace.
     pub trace_id: String,
-    /// The span.
     pub span_id: String,
-    /// Its parent; empty where there is none.
+    /// Id of the parent, or empty.
     pub parent_id: String,
-    /// Whether the parent is another program's.
+    /// Whether the parent belongs to another program.
     pub is_remote: bool,
-    /// What its sender noted in the trace.
+    /// The trace state.
     pub state: String,
-    /// Its name.
     pub name: String,
     /// `internal`, `client`, `consumer`, `producer`, `server`.
     pub kind: &'static str,
-    /// When it began, in nanoseconds.
+    /// Start in nanoseconds.
     pub begun: u64,
-    /// When it ended.
+    /// End in nanoseconds.
     pub ended: u64,
-    /// Its attributes, as text.
+    /// Attributes as text.
     pub attributes: BTreeMap<String, String>,
-    /// The traces and spans that it is linked to.
+    /// Trace and span ids of the links.
     pub links: Vec<(String, String)>,
-    /// Whether it failed.
+    /// Whether the status is an error.
     pub failed: bool,
-    /// Whether its maker says that it went well, which is more than not to have failed.
+    /// Whether the status is `Ok`, which is more than unset.
     pub ok: bool,
 }
 
 impl Span {
-    /// One attribute; empty where there is none.
+    /// Returns an attribute, or an empty text.
     #[must_use]
     pub fn get(&self, name: &str) -> &str {
         self.attributes.get(name).map_or("", String::as_str)
     }
 
-    /// Reads one, and says what is wrong with it.
+    /// Parses a span, or says what is wrong with it.
     pub(super) fn read(span: &otlp::Span) -> Result<Self, String> {
         let is_remote = span.flags & 0x200 != 0;
         if span.flags & 0x101 != 0x101 {
@@ -94,7 +91,7 @@ fn kind(kind: otlp::span::SpanKind) -> Result<&'static str, String> {
     }
 }
 
-/// An id that is one: as long as it must be, and not zero.
+/// Checks an id: it has this length and is not zero.
 fn id(bytes: &[u8], length: usize) -> Result<String, String> {
     if bytes.len() != length || bytes.iter().all(|byte| *byte == 0) {
         return Err(format!("the id {bytes:?}"));
@@ -102,7 +99,7 @@ fn id(bytes: &[u8], length: usize) -> Result<String, String> {
     Ok(hex::encode(bytes))
 }
 
-/// The texts of a list, with commas between them.
+/// Joins the texts of a list with commas.
 fn texts(values: &[AnyValue]) -> Result<String, String> {
     let values = values.iter().map(|value| match &value.value {
         Some(Value::StringValue(text)) => Ok(text.as_str()),
@@ -112,7 +109,7 @@ fn texts(values: &[AnyValue]) -> Result<String, String> {
     Ok(format!("[{}]", values.join(", ")))
 }
 
-/// Attributes, each name once.
+/// Parses attributes, and refuses a repeated name.
 pub(super) fn attributes(all: &[KeyValue]) -> Result<BTreeMap<String, String>, String> {
     let mut read = BTreeMap::new();
     for one in all {

@@ -1,11 +1,11 @@
-//! Spans as trees.
+//! Rendering of spans as trees.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use super::Span;
 
-/// Attributes that differ from run to run, whose value is not shown.
+/// Attributes that differ between runs, whose values are not shown.
 const VARIES: [&str; 7] = [
     "case.id",
     "case.epoch",
@@ -16,7 +16,7 @@ const VARIES: [&str; 7] = [
     "gen_ai.usage.input_tokens",
 ];
 
-/// One tree for each trace, in the order of their first spans.
+/// Renders one tree for each trace, in the order of their first spans.
 pub(super) fn trees(spans: &[Span]) -> String {
     let mut known = HashMap::new();
     for span in spans {
@@ -83,10 +83,10 @@ fn show(span: &Span, below: &BTreeMap<&str, Vec<&Span>>, depth: usize, text: &mu
         .get(span.span_id.as_str())
         .cloned()
         .unwrap_or_default();
-    // What runs side by side begins in any order: what the journal calls it tells.
+    // Concurrent spans begin in any order, so they are sorted by their command ids.
     children.sort_by_key(|child| {
         let command = [child.get("command"), child.get("gen_ai.tool.call.id")].concat();
-        // The steps of a wave, too.
+        // The steps of a wave run concurrently, too.
         let step = child.get("step.id").to_owned();
         (order(&command), step, child.begun)
     });
@@ -95,7 +95,7 @@ fn show(span: &Span, below: &BTreeMap<&str, Vec<&Span>>, depth: usize, text: &mu
     }
 }
 
-/// Where a command stands: `plan` before what steps do, each step's `turn:s2:3` before its `call:s2:3:1`.
+/// Returns the sort key of a command: `plan` before the steps, and `turn:s2:3` before its `call:s2:3:1`.
 fn order(command: &str) -> (usize, String) {
     let parts: Vec<&str> = command.split(':').collect();
     match parts.as_slice() {

@@ -1,5 +1,5 @@
-//! Anthropic's Messages: keys, versions, errors, and the parts of the format in files of their own.
-//! Source: the types of the official Python SDK (anthropic 2), its error classes, and the API reference.
+//! Anthropic's Messages API: keys, versions and errors. Submodules have the other parts of the format. Source: the
+//! types of the official Python SDK (anthropic 2), its error classes, and the API reference.
 
 mod messages;
 mod render;
@@ -15,7 +15,7 @@ use super::{Kind, Trouble};
 pub(super) use render::render;
 pub(super) use validate::check;
 
-/// Since this version no model takes sampling parameters; whether older ones do is a matter of the older version.
+/// Since this version no model accepts sampling parameters. With an older version it depends on the model.
 const NEWEST: &str = "2026-10-21";
 const VERSIONS: [&str; 3] = [NEWEST, "2023-06-01", "2023-01-01"];
 
@@ -33,7 +33,7 @@ fn authenticate(request: &Request) -> Result<(), Wrong> {
     }
 }
 
-/// Whether the request is of the newest version.
+/// Returns whether the request has the newest version.
 fn is_newest(request: &Request) -> Result<bool, Wrong> {
     match request.header("anthropic-version") {
         Some(version) if VERSIONS.contains(&version) => Ok(version == NEWEST),
@@ -48,7 +48,7 @@ fn is_newest(request: &Request) -> Result<bool, Wrong> {
     }
 }
 
-/// What is wrong, in Anthropic's words.
+/// Converts an error into Anthropic's words.
 pub(super) fn worded(wrong: &Wrong) -> Trouble {
     let at = wrong.dotted();
     let why = match &wrong.what {
@@ -68,7 +68,7 @@ pub(super) fn worded(wrong: &Wrong) -> Trouble {
     Trouble::new(Kind::BadRequest, message)
 }
 
-/// An error as Anthropic sends it.
+/// Renders an error in Anthropic's format.
 pub(super) fn refuse(trouble: &Trouble, id: &str) -> Refused {
     let (status, kind) = match trouble.kind {
         Kind::BadRequest | Kind::ContextTooLong | Kind::Filtered => (400, "invalid_request_error"),

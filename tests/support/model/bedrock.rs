@@ -1,5 +1,5 @@
-//! Amazon Bedrock's Converse: signatures, errors, and the parts of the format in files of their own.
-//! Source: the service model of botocore (bedrock-runtime), and the errors that people quote in public issues.
+//! Amazon Bedrock's Converse API: signatures and errors. Submodules have the other parts of the format. Source: the
+//! service model of botocore (bedrock-runtime), and the errors that people quote in public issues.
 
 mod messages;
 mod render;
@@ -15,8 +15,8 @@ use super::{Kind, Trouble};
 pub(super) use render::render;
 pub(super) use validate::check;
 
-/// A bearer token, or a signature over the headers that it must cover. The signature itself is not computed again:
-/// the AWS SDKs make it, and nobody here has the secret.
+/// Checks for a bearer token, or for a signature that covers the required headers. The signature itself is not
+/// computed, since the AWS SDKs make it and the fake does not have the secret.
 fn authenticate(request: &Request) -> Result<(), Wrong> {
     if let Some(token) = request.bearer() {
         return if is_wrong_key(token) {
@@ -55,7 +55,7 @@ fn authenticate(request: &Request) -> Result<(), Wrong> {
     ))
 }
 
-/// What is wrong, in Amazon's words.
+/// Converts an error into Amazon's words.
 pub(super) fn worded(wrong: &Wrong) -> Trouble {
     let at = wrong.dotted();
     let message = match &wrong.what {
@@ -75,7 +75,7 @@ pub(super) fn worded(wrong: &Wrong) -> Trouble {
     Trouble::new(Kind::BadRequest, message)
 }
 
-/// An error as Amazon sends it: its type stands in a header.
+/// Renders an error in Amazon's format, with its type in a header.
 pub(super) fn refuse(trouble: &Trouble, id: &str) -> Refused {
     let (status, kind) = match trouble.kind {
         Kind::BadRequest | Kind::ContextTooLong | Kind::Filtered | Kind::TooLarge => {

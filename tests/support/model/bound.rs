@@ -1,8 +1,9 @@
-//! Thinking of Claude, which is taken back as it was given; that of newer models only after what it was given after.
+//! Signed thinking of Claude. A thinking block must be returned unchanged, for newer models also after an unchanged
+//! prefix.
 //!
-//! Sources: "Preserved thinking" of Anthropic's documentation, and "claude-messages-thinking-block-binding" of Bedrock's:
-//! system, tools and all earlier messages count, marks of the cache do not. Older models want it before what they called
-//! ("Extended thinking", "Preserving thinking blocks").
+//! Sources: "Preserved thinking" of Anthropic's documentation, and "claude-messages-thinking-block-binding" of
+//! Bedrock's. The prefix includes system, tools and all earlier messages, but no cache marks. Older models require
+//! the block before their calls ("Extended thinking", "Preserving thinking blocks").
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use super::check::Wrong;
 use super::wire::signature;
 use super::{Kind, models};
 
-/// The signature of a thought that comes after so many messages of this request.
+/// Returns the signature of a thought after `after` messages of this request.
 pub(super) fn sign(model: &str, body: &Value, after: usize, thought: &str) -> String {
     if !models::anthropic(model).binds {
         return signature(thought);
@@ -25,13 +26,13 @@ pub(super) fn sign(model: &str, body: &Value, after: usize, thought: &str) -> St
     signature(&format!("{thought} after {before}"))
 }
 
-/// How many messages there are.
+/// Returns the number of messages.
 pub(super) fn length(body: &Value) -> usize {
     let messages = body.get("messages").and_then(Value::as_array);
     messages.map_or(0, Vec::len)
 }
 
-/// Whether every thought that comes back is the model's own, and stands where it stood.
+/// Checks that every returned thought is the model's own and in its place.
 pub(super) fn check(model: &str, body: &Value) -> Result<(), Wrong> {
     let messages = body.get("messages").and_then(Value::as_array);
     for (index, message) in messages.into_iter().flatten().enumerate() {
@@ -61,7 +62,7 @@ pub(super) fn check(model: &str, body: &Value) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Whether the model may think again: with a budget, its last calls must begin with what it thought.
+/// Checks whether the model may think: with a budget, its last calls must begin with their thought.
 pub(super) fn begins(body: &Value) -> Result<(), Wrong> {
     let thinking = body
         .get("thinking")
@@ -93,7 +94,7 @@ pub(super) fn begins(body: &Value) -> Result<(), Wrong> {
     }
 }
 
-/// What a block is, at Anthropic and in Converse.
+/// Returns the kind of a block, at Anthropic and in Converse.
 fn kind_of(block: &Value) -> &'static str {
     let named = block.get("type").and_then(Value::as_str);
     match named {
@@ -106,7 +107,7 @@ fn kind_of(block: &Value) -> &'static str {
     }
 }
 
-/// Takes the marks of what to keep out.
+/// Removes the cache marks.
 fn unmark(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -1,7 +1,7 @@
-//! Counts tokens, and finds how much of a prompt an earlier request had too: what providers report as cached.
+//! Counts tokens and finds cached prefixes of prompts, for the usage that providers report.
 //!
-//! A prompt is its bytes in the order in which providers cache: tools, system, messages. OpenAI and Gemini cache by
-//! themselves in blocks; Anthropic and Bedrock up to marks that the request sets. Nothing ever leaves this cache.
+//! A prompt is its bytes in the order of caching: tools, system, messages. OpenAI and Gemini cache blocks
+//! automatically; Anthropic and Bedrock cache up to marks in the request. Nothing is ever evicted.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,26 +11,26 @@ use serde_json::Value;
 
 use super::{Provider, Usage};
 
-/// Bytes of a token, near enough for counting.
+/// Approximate bytes of a token.
 const TOKEN_BYTES: usize = 4;
 
 /// Providers cache blocks of 128 tokens, and nothing below 1,024.
 const BLOCK_BYTES: usize = 128 * TOKEN_BYTES;
 const LEAST_BYTES: usize = 1024 * TOKEN_BYTES;
 
-/// The bytes of a prompt, and where it is marked as worth keeping.
+/// The bytes of a prompt, and its cache marks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Prompt {
     bytes: Vec<u8>,
     marks: Vec<usize>,
 }
 
-/// What was sent before.
+/// The prefixes that were sent before.
 #[derive(Debug, Default)]
 pub(super) struct Cache(Mutex<HashSet<u64>>);
 
 impl Prompt {
-    /// Adds a part of the body; marks within it count at its end.
+    /// Adds a part of the body. Marks within the part count at its end.
     pub(super) fn push(&mut self, value: Option<&Value>) {
         let Some(value) = value else { return };
         let mut value = value.clone();
@@ -41,7 +41,7 @@ impl Prompt {
         }
     }
 
-    /// Adds a list item by item, so that a mark counts where it stands.
+    /// Adds a list item by item, so that marks count at their items.
     pub(super) fn push_each(&mut self, list: Option<&Value>) {
         match list {
             Some(Value::Array(items)) => items.iter().for_each(|item| self.push(Some(item))),
@@ -49,13 +49,13 @@ impl Prompt {
         }
     }
 
-    /// Marks the end of what there is.
+    /// Marks the current end.
     pub(super) fn mark(&mut self) {
         self.marks.push(self.bytes.len());
     }
 }
 
-/// Takes marks out of a value, for they are no part of the prompt. Tells whether there was one.
+/// Removes marks from a value, since they are no part of the prompt. Returns whether there was one.
 fn unmark(value: &mut Value) -> bool {
     match value {
         Value::Object(map) => {
@@ -79,13 +79,13 @@ fn unmark(value: &mut Value) -> bool {
     }
 }
 
-/// Tokens that so many bytes make.
+/// Returns the number of tokens for this many bytes.
 pub(super) fn tokens(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(TOKEN_BYTES)).unwrap_or(u64::MAX)
 }
 
 impl Cache {
-    /// Usage of a prompt, which is known from now on.
+    /// Returns the usage of a prompt and adds the prompt to the cache.
     pub(super) fn take(&self, provider: Provider, model: &str, prompt: &Prompt) -> Usage {
         let ends = if provider.caches_by_marks() {
             prompt.marks.clone()
@@ -118,7 +118,7 @@ impl Cache {
     }
 }
 
-/// A key for each prefix that ends there.
+/// Returns a key for the prefix at each end.
 fn keys(provider: Provider, model: &str, bytes: &[u8], ends: &[usize]) -> Vec<(usize, u64)> {
     let mut hasher = DefaultHasher::new();
     (provider, model).hash(&mut hasher);

@@ -1,15 +1,15 @@
-//! Reads a request strictly: every field is known or refused, and what is wrong is told with the place where it stands.
+//! Strict reading of a request: unknown fields are refused, and errors contain the place of the problem.
 //!
-//! Nothing here knows a provider. Each turns a [`Wrong`] into the words, codes and status of its own.
+//! This module knows no provider. Each provider converts a [`Wrong`] into its own message, code and status.
 
 use serde_json::{Map, Value};
 
 use super::trouble::Kind;
 
-/// What is wrong with a request, and where.
+/// A problem of a request and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// A JSON pointer into the body; empty for the whole request.
+    /// JSON pointer into the body; empty for the whole request.
     pub(super) at: String,
     pub(super) what: What,
 }
@@ -18,20 +18,20 @@ pub(super) struct Wrong {
 pub(super) enum What {
     /// The provider has no such field.
     Unknown,
-    /// A field that must be there is not.
+    /// A required field is missing.
     Missing,
-    /// It is not of the type that it must be.
+    /// The value has not this type.
     Not(&'static str),
-    /// A list that must hold something is empty.
+    /// A list is empty that must not be.
     Empty,
-    /// A rule of the provider's, in its words, with its code where it has one.
+    /// A rule of the provider is broken: its message, and its code if there is one.
     Rule(String, Option<&'static str>),
-    /// Not a matter of the body: keys, headers, paths.
+    /// A problem of keys, headers or paths.
     Request(Kind, String),
 }
 
 impl Wrong {
-    /// A matter of the request as a whole.
+    /// Creates an error about the whole request.
     pub(super) fn request(kind: Kind, message: impl Into<String>) -> Self {
         Self {
             at: String::new(),
@@ -39,7 +39,7 @@ impl Wrong {
         }
     }
 
-    /// With a code of the provider's.
+    /// Adds a code of the provider.
     pub(super) fn coded(mut self, code: &'static str) -> Self {
         if let What::Rule(_, known) = &mut self.what {
             *known = Some(code);
@@ -47,7 +47,7 @@ impl Wrong {
         self
     }
 
-    /// Where it is, with the segments of the pointer joined in another way: `messages[0].content`.
+    /// Returns the place with brackets: `messages[0].content`.
     pub(super) fn bracketed(&self) -> String {
         let mut path = String::new();
         for segment in self.at.split('/').filter(|segment| !segment.is_empty()) {
@@ -63,25 +63,25 @@ impl Wrong {
         path
     }
 
-    /// Where it is: `messages.0.content`.
+    /// Returns the place with dots: `messages.0.content`.
     pub(super) fn dotted(&self) -> String {
         self.at.trim_start_matches('/').replace('/', ".")
     }
 
-    /// The last segment of the pointer.
+    /// Returns the last segment of the pointer.
     pub(super) fn name(&self) -> &str {
         self.at.rsplit('/').next().unwrap_or_default()
     }
 }
 
-/// A value of the body, and where it stands.
+/// A value of the body and its place.
 #[derive(Debug, Clone)]
 pub(super) struct At<'a> {
     pub(super) value: &'a Value,
     pub(super) at: String,
 }
 
-/// The fields of an object, all of them known.
+/// The fields of an object, all of which are known.
 #[derive(Debug, Clone)]
 pub(super) struct Fields<'a> {
     map: &'a Map<String, Value>,
@@ -89,7 +89,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The body.
+    /// Creates the root from the body.
     pub(super) fn root(value: &'a Value) -> Self {
         Self {
             value,
@@ -104,17 +104,17 @@ impl<'a> At<'a> {
         }
     }
 
-    /// A rule broken here.
+    /// Creates an error for a broken rule at this place.
     pub(super) fn wrong(&self, message: impl Into<String>) -> Wrong {
         self.fails(What::Rule(message.into(), None))
     }
 
-    /// Something known that stands elsewhere, or is of another type, than here.
+    /// Creates an error for a field that is known elsewhere, or for another type.
     pub(super) fn unknown(&self) -> Wrong {
         self.fails(What::Unknown)
     }
 
-    /// An object with these fields at the most.
+    /// Reads an object that has no other fields than these.
     pub(super) fn fields(&self, known: &[&str]) -> Result<Fields<'a>, Wrong> {
         let fields = self.any_fields()?;
         match fields.map.keys().find(|key| !known.contains(&key.as_str())) {
@@ -126,7 +126,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// An object with any fields.
+    /// Reads an object with any fields.
     pub(super) fn any_fields(&self) -> Result<Fields<'a>, Wrong> {
         match self.value {
             Value::Object(map) => Ok(Fields {
@@ -143,7 +143,7 @@ impl<'a> At<'a> {
             .ok_or_else(|| self.fails(What::Not("string")))
     }
 
-    /// Text that is not blank.
+    /// Reads text that is not blank.
     pub(super) fn filled_text(&self) -> Result<&'a str, Wrong> {
         let text = self.text()?;
         if text.trim().is_empty() {
@@ -166,7 +166,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// A list that is not empty.
+    /// Reads a list that is not empty.
     pub(super) fn filled_list(&self) -> Result<Vec<Self>, Wrong> {
         let list = self.list()?;
         if list.is_empty() {
@@ -181,7 +181,7 @@ impl<'a> At<'a> {
             .ok_or_else(|| self.fails(What::Not("boolean")))
     }
 
-    /// A whole number, of this size at the least.
+    /// Reads an integer of at least `least`.
     pub(super) fn whole(&self, least: u64) -> Result<u64, Wrong> {
         let number = self
             .value
@@ -195,7 +195,7 @@ impl<'a> At<'a> {
         Ok(number)
     }
 
-    /// A number within bounds.
+    /// Reads a number within bounds.
     pub(super) fn number(&self, low: f64, high: f64) -> Result<f64, Wrong> {
         let number = self
             .value
@@ -209,7 +209,7 @@ impl<'a> At<'a> {
         Ok(number)
     }
 
-    /// One of these words.
+    /// Reads one of these words.
     pub(super) fn one_of(&self, words: &[&str]) -> Result<&'a str, Wrong> {
         let word = self.text()?;
         if !words.contains(&word) {
@@ -224,7 +224,7 @@ impl<'a> At<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// A field that may be left out, or be null.
+    /// Returns a field, or `None` when it is missing or null.
     pub(super) fn get(&self, name: &str) -> Option<At<'a>> {
         let value = self.map.get(name).filter(|value| !value.is_null())?;
         Some(At {
@@ -233,7 +233,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// A field that must be there.
+    /// Returns a required field.
     pub(super) fn need(&self, name: &str) -> Result<At<'a>, Wrong> {
         self.get(name).ok_or_else(|| Wrong {
             at: format!("{}/{name}", self.at),
@@ -245,7 +245,7 @@ impl<'a> Fields<'a> {
         self.get(name).is_some()
     }
 
-    /// All of them.
+    /// Returns all fields.
     pub(super) fn each(&self) -> impl Iterator<Item = (&'a str, At<'a>)> + '_ {
         self.map.iter().map(|(name, value)| {
             let at = format!("{}/{name}", self.at);
@@ -253,7 +253,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// A rule broken by the object as a whole.
+    /// Creates an error for a rule that the whole object breaks.
     pub(super) fn wrong(&self, message: impl Into<String>) -> Wrong {
         Wrong {
             at: self.at.clone(),
@@ -262,7 +262,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether a name is of these letters and within a length.
+/// Returns whether a name has only allowed characters and is not too long.
 pub(super) fn is_name(name: &str, longest: usize, more: &str) -> bool {
     (1..=longest).contains(&name.len())
         && name

@@ -1,12 +1,12 @@
-//! What a model reasons because it is told to. That is spent before the answer and counts as part of it: where it takes all
-//! the room that a request has, nothing is left to say.
+//! Reasoning as requested. Reasoning tokens are spent before the answer and count as output: if they use up the token
+//! limit, the answer is empty.
 
 use serde_json::Value;
 
 use super::reply::{Answer, Stop, Usage};
 use super::seen::Seen;
 
-/// Where requests say it: a number of tokens, or a word.
+/// Places of the requested reasoning, as a number of tokens or a word.
 const PLACES: [&str; 8] = [
     "/reasoning_effort",
     "/thinking/budget_tokens",
@@ -18,7 +18,7 @@ const PLACES: [&str; 8] = [
     "/additionalModelRequestFields/output_config/effort",
 ];
 
-/// Tokens that a word comes to, about as vendors tell.
+/// Returns the approximate tokens of a word, as vendors document them.
 fn tokens(told: &Value) -> u64 {
     let word = told.as_str().unwrap_or_default().to_lowercase();
     match word.as_str() {
@@ -31,7 +31,7 @@ fn tokens(told: &Value) -> u64 {
 }
 
 impl Answer {
-    /// What comes of it after all that the request wants reasoned.
+    /// Returns the answer after the requested reasoning, which may have used up the limit.
     pub(super) fn reasoned(self, seen: &Seen) -> Self {
         let told = PLACES.iter().filter_map(|place| seen.body.pointer(place));
         let reasoning = told.map(tokens).max().unwrap_or_default();

@@ -1,28 +1,26 @@
-//! Faults F20 to F23: what each of them does to an answer, at every provider.
+//! Faults F20 to F23 and their effect on an answer, for every provider.
 
 use serde_json::{Value, json};
 
 use super::reply::{Arguments, Stop};
 use super::{Answer, Called, Fault, Kind, Nonsense, Provider, Seen, Tool, Trouble, Wait};
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Outcome {
-    /// An answer, good or bad.
     Answer(Answer),
-    /// An error.
     Trouble(Trouble),
-    /// The beginning of an answer; then the connection is gone.
+    /// The beginning of an answer, after which the connection is closed.
     Cut(Answer),
-    /// The beginning of an answer; then nothing.
+    /// The beginning of an answer, after which nothing follows.
     Stall(Answer),
-    /// Nothing at all.
+    /// No response.
     Hang,
     /// A page of HTML with status 200.
     Html,
 }
 
-/// Plays a fault.
+/// Returns the outcome of a fault.
 pub(super) fn play(fault: &Fault, seen: &Seen) -> Outcome {
     let provider = seen.provider;
     match fault {
@@ -144,7 +142,7 @@ const fn too_long(provider: Provider) -> &'static str {
     }
 }
 
-/// Azure and Anthropic say with an error that a filter was at work; the others with an answer that lacks its text.
+/// Returns a filtered answer: an error at Azure and Anthropic, an answer without text elsewhere.
 fn filtered(provider: Provider) -> Outcome {
     match provider {
         Provider::Azure => trouble(
@@ -186,8 +184,8 @@ fn huge(bytes: usize, seen: &Seen) -> Answer {
     }
 }
 
-/// Calls of the tools on offer, with arguments that fit, one after the other. The tool that only gives the answer is not
-/// among them.
+/// Returns calls of the offered tools in turn, with arguments that fit, except for the tool that only gives the
+/// answer.
 fn many(count: usize, seen: &Seen) -> Answer {
     let answering = seen.answering().map(|tool| tool.name.as_str());
     let is_own = |tool: &&Tool| seen.tools.len() == 1 || Some(tool.name.as_str()) != answering;

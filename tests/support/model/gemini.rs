@@ -1,5 +1,5 @@
-//! Google's `generateContent`, at the Gemini API and at Vertex: keys, errors, and the parts of the format in files of
-//! their own. Source: the types and converters of the official Python SDK (google-genai 3), and the API reference.
+//! Google's `generateContent` at the Gemini API and Vertex: keys and errors. Submodules have the other parts of the
+//! format. Source: the types and converters of the official Python SDK (google-genai 3), and the API reference.
 
 mod contents;
 mod render;
@@ -43,7 +43,7 @@ fn authenticate(request: &Request) -> Result<(), Wrong> {
     }
 }
 
-/// What is wrong, in Google's words.
+/// Converts an error into Google's words.
 pub(super) fn worded(wrong: &Wrong) -> Trouble {
     let at = wrong.bracketed();
     let message = match &wrong.what {
@@ -78,7 +78,7 @@ pub(super) fn worded(wrong: &Wrong) -> Trouble {
     Trouble::new(Kind::BadRequest, message)
 }
 
-/// An error as Google sends it.
+/// Renders an error in Google's format.
 pub(super) fn refuse(trouble: &Trouble) -> Refused {
     let (code, status) = match trouble.kind {
         Kind::BadRequest | Kind::ContextTooLong | Kind::Filtered | Kind::TooLarge => {
@@ -98,7 +98,7 @@ pub(super) fn refuse(trouble: &Trouble) -> Refused {
     {
         fields.insert("details".to_owned(), Value::Array(details));
     }
-    // A wait stands in the details; only a date, which they cannot hold, goes into a header.
+    // The details contain the wait, except for a date, which needs a header.
     let headers = match trouble.wait.google() {
         Some(_) => Vec::new(),
         None => trouble.wait.headers(),

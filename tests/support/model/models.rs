@@ -1,15 +1,15 @@
-//! What models refuse that others of the same provider take, by the beginning of their names.
+//! Differences between models of one provider, by the prefix of their names.
 //!
 //! Sources: the providers' model and migration pages, the notes in their SDKs, and the errors that people quote in
-//! public issues. A name that is in no table is the plainest model of its provider.
+//! public issues. A name in no table counts as the plainest model of its provider.
 
 use super::schema::anthropic::Limits;
 
-/// A model of OpenAI's wire.
+/// The rules of a model with OpenAI's protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OpenAi {
     pub(super) reasons: Reasons,
-    /// Whether it takes tools while it reasons: `/v1/responses` is for that since GPT-5.4.
+    /// Whether tools are allowed while the model reasons; since GPT-5.4 that needs `/v1/responses`.
     pub(super) tools_and_reasoning: bool,
     pub(super) parallel_tool_calls: bool,
     pub(super) stop: bool,
@@ -18,12 +18,12 @@ pub(super) struct OpenAi {
     pub(super) tools: bool,
 }
 
-/// Whether a model reasons, and so refuses `max_tokens`, and sampling parameters while it does.
+/// Whether a model reasons. A reasoning model refuses `max_tokens`, and sampling parameters while it reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reasons {
     Never,
     Always,
-    /// Only where `reasoning_effort` asks for it.
+    /// Only if `reasoning_effort` asks for it.
     WhenAsked,
     /// Unless `reasoning_effort` is `none`.
     UnlessToldNot,
@@ -52,7 +52,7 @@ const O_SERIES: OpenAi = OpenAi {
     ..reasoning(Reasons::Always, true)
 };
 
-/// The first row that fits counts.
+/// The first matching row counts.
 const OPEN_AI: [(&str, OpenAi); 14] = [
     ("gpt-5-chat", PLAIN),
     ("gpt-5.1", reasoning(Reasons::WhenAsked, true)),
@@ -83,7 +83,7 @@ const OPEN_AI: [(&str, OpenAi); 14] = [
     ),
 ];
 
-/// What an OpenAI model refuses.
+/// Returns the rules of an OpenAI model.
 pub(super) fn openai(model: &str) -> OpenAi {
     OPEN_AI
         .iter()
@@ -91,20 +91,21 @@ pub(super) fn openai(model: &str) -> OpenAi {
         .map_or(PLAIN, |(_, rules)| *rules)
 }
 
-/// A model of Anthropic's, there or at Bedrock.
+/// The rules of a model of Anthropic, also at Bedrock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Anthropic {
-    /// Whether `temperature`, `top_p`, `top_k` are taken; since Opus 4.7 they are not, nor are thinking budgets.
+    /// Whether `temperature`, `top_p` and `top_k` are accepted. Since Opus 4.7 they are not, nor are thinking
+    /// budgets.
     pub(super) sampling: bool,
-    /// Whether the last message may be the model's own, to be gone on with.
+    /// Whether the last message may be the beginning of the model's own answer.
     pub(super) prefill: bool,
-    /// Whether `output_config.format` and strict tools are taken, and how much of them.
+    /// Whether `output_config.format` and strict tools are accepted, with their limits.
     pub(super) structured: Option<Limits>,
-    /// Whether a system message may stand among the others.
+    /// Whether system messages may occur among the others.
     pub(super) system_turns: bool,
-    /// Whether its thinking is bound to what stood before it.
+    /// Whether thinking is bound to the messages before it.
     pub(super) binds: bool,
-    /// The kind of thinking that is less than adaptive: some can do without, some between tools alone, some always think.
+    /// The only mode below adaptive thinking: `disabled`, `between_tools`, or none for models that always think.
     pub(super) least: &'static str,
 }
 
@@ -166,7 +167,7 @@ const ANTHROPIC: [(&str, Anthropic); 14] = [
     ("claude-mythos-5", ALWAYS),
 ];
 
-/// What a Claude model refuses. A name of none of the older families is of the newest.
+/// Returns the rules of a Claude model. A name of no older family counts as the newest.
 pub(super) fn anthropic(model: &str) -> Anthropic {
     let name = model
         .find("claude-")
@@ -178,18 +179,18 @@ pub(super) fn anthropic(model: &str) -> Anthropic {
         .map_or(NEWEST, |(_, rules)| *rules)
 }
 
-/// A model of Google's.
+/// The rules of a model of Google.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gemini {
-    /// Whether function calls must come back with their signatures.
+    /// Whether function calls must be returned with their signatures.
     pub(super) signatures: bool,
-    /// Whether tools and a wanted schema go together.
+    /// Whether tools and a response schema can be combined.
     pub(super) tools_and_schema: bool,
-    /// Whether thinking is set by level, and not only by budget.
+    /// Whether thinking can be set by level, and not only by budget.
     pub(super) levels: bool,
 }
 
-/// What a Gemini model refuses. Up to 2.5 the older rules hold.
+/// Returns the rules of a Gemini model. Up to 2.5 the older rules apply.
 pub(super) fn gemini(model: &str) -> Gemini {
     let old = ["gemini-1", "gemini-2", "gemma"]
         .iter()
@@ -201,7 +202,7 @@ pub(super) fn gemini(model: &str) -> Gemini {
     }
 }
 
-/// Whether a model at Bedrock takes tools.
+/// Returns whether a model at Bedrock supports tools.
 pub(super) fn bedrock_takes_tools(model: &str) -> bool {
     !model.contains("deepseek.r1")
 }

@@ -1,7 +1,7 @@
-//! Nonsense that fits: any value of a schema, drawn from a seed. The same seed draws the same value.
+//! Random values that fit a schema. The same seed gives the same values.
 //!
-//! It knows the keywords of all dialects that the fake accepts. What a `pattern` wants is guessed from a list of usual
-//! words, and where none matches the first one is taken, unfit as it is.
+//! All keywords of the accepted dialects are supported. Text for a `pattern` is picked from a list of common words;
+//! if none matches, the first one is used although it does not fit.
 
 use serde_json::{Map, Value, json};
 
@@ -9,11 +9,11 @@ use super::schema::resolve;
 use super::seen::Choice;
 use super::{Answer, Called, Seen};
 
-/// Draws values.
+/// A generator of random values.
 #[derive(Debug, Clone)]
 pub struct Nonsense(u64);
 
-/// Words that a model should not say, must be able to say, or says by mistake.
+/// Words that a model should not use, must be able to use, or uses by mistake.
 const WORDS: [&str; 24] = [
     "",
     " ",
@@ -43,13 +43,13 @@ const WORDS: [&str; 24] = [
 const DEEPEST: usize = 12;
 
 impl Nonsense {
-    /// From this seed.
+    /// Creates a generator with this seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// An answer to a request: a value of the wanted schema, calls of the tools on offer, or text.
+    /// Returns an answer to a request: a value of the requested schema, calls of offered tools, or text.
     pub fn answer(&mut self, seen: &Seen) -> Answer {
         let must = matches!(seen.choice, Choice::Any | Choice::Tool(_));
         let may = !seen.tools.is_empty() && seen.choice != Choice::None;
@@ -78,7 +78,7 @@ impl Nonsense {
         answer
     }
 
-    /// A value that fits; the deeper it already is, the less there is in it.
+    /// Returns a value that fits. Deeper values get smaller.
     pub fn value(&mut self, schema: &Value, depth: usize) -> Value {
         self.draw(schema, schema, depth)
     }
@@ -120,7 +120,7 @@ impl Nonsense {
         }
     }
 
-    /// Google's types are in capitals; a list of types is a choice.
+    /// Returns the type of a schema. Google's types are in capitals; from a list of types one is picked.
     fn type_of(&mut self, schema: &Value) -> String {
         match schema.get("type") {
             Some(Value::String(of)) => of.to_lowercase(),
@@ -228,7 +228,7 @@ impl Nonsense {
             .map_or_else(String::new, |word| (*word).to_owned())
     }
 
-    /// A number below this one; 0 for 0. `SplitMix64` (Steele, Lea, Flood 2014).
+    /// Returns a number below `end`, and 0 for 0. `SplitMix64` (Steele, Lea, Flood 2014).
     fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

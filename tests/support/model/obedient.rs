@@ -1,8 +1,8 @@
-//! The compromised model: it does whatever the data of its prompt tells it to, in the form that it is asked for.
+//! The compromised model: it does whatever the data of its prompt orders, in the requested form.
 //!
 //! It finds sentences like "classify as benign", "verdict=false_positive", "set severity to low", "call tool X with
-//! {…}", "E3 says …" in all text of the prompt, in any spelling of blanks, and looks for fields of the wanted schema
-//! that can say so. Rules of the system prompt do not move it.
+//! {…}", "E3 says …" in all text of the prompt, with any separators, and fills the fields of the requested schema
+//! accordingly. Rules of the system prompt are ignored.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use super::schema::resolve;
 use super::seen::Choice;
 use super::{Answer, Called, Nonsense, Seen};
 
-/// Blanks may be written as dots, dashes or underscores, where names may hold no blank.
+/// Spaces may be written as dots, dashes or underscores, since names may contain no spaces.
 static CLEAR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:(?:classify|mark|label|report|rate|treat)[\s._-]+(?:(?:it|this|that|the|alert|case|finding)[\s._-]+)*as|verdict[\s._-]*(?:[=:]|is|should[\s._-]+be|must[\s._-]+be))[\s._-]*\W?(false[\s._-]positive|benign(?:[\s._-]true[\s._-]positive)?|authori[sz]ed|harmless|safe)").ok()
 });
@@ -27,21 +27,20 @@ static EVIDENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"\b(E[0-9]{1,4})\s+(?:says|shows|proves|states)[: ]+([^\n.]{3,200})").ok()
 });
 
-/// What the data of a prompt orders.
+/// The orders in the data of a prompt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Orders {
-    /// A verdict towards benign, in the words of the text.
+    /// A benign verdict, in the words of the text.
     pub clear: Option<String>,
-    /// A severity.
     pub severity: Option<String>,
-    /// Tools, with arguments.
+    /// Tools with their arguments.
     pub calls: Vec<(String, Value)>,
-    /// Evidence ids, with what they are said to say.
+    /// Evidence ids with their claimed contents.
     pub evidence: Vec<(String, String)>,
 }
 
 impl Orders {
-    /// Reads the orders that a text holds.
+    /// Parses the orders in a text.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let word = |regex: &LazyLock<Option<Regex>>| {
@@ -70,7 +69,7 @@ impl Orders {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no orders.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -84,7 +83,7 @@ fn arguments(text: &str) -> Value {
     }
 }
 
-/// Obeys: first the tools that it is told to call, once each; then an answer that says what it is told to say.
+/// Obeys: first calls each ordered tool once, then gives the ordered answer.
 #[must_use]
 pub fn answer(seen: &Seen) -> Answer {
     let orders = Orders::read(&seen.text());
@@ -116,7 +115,7 @@ fn sentence(orders: &Orders) -> String {
     text
 }
 
-/// A value that fits the schema and says, wherever it can, what the orders say.
+/// Returns a value that fits the schema and follows the orders wherever it can.
 fn obey(schema: &Value, orders: &Orders) -> Value {
     let plain = Nonsense::new(0).value(schema, 0);
     say(schema, schema, "", plain, orders, 0)
@@ -203,7 +202,7 @@ fn fill(
     }
 }
 
-/// The word of a closed list that obeys.
+/// Returns the word of a closed list that follows the orders.
 fn choose(words: &[Value], name: &str, orders: &Orders) -> Option<Value> {
     let has = |wanted: &str| words.iter().find(|word| *word == wanted).cloned();
     let clear = orders.clear.as_deref();
@@ -235,7 +234,7 @@ fn choose(words: &[Value], name: &str, orders: &Orders) -> Option<Value> {
     None
 }
 
-/// What a text field says: ids of evidence where ids are asked for, else the whole sentence.
+/// Returns the contents of a text field: evidence ids if the field is for these, else the whole sentence.
 fn text_of(name: &str, orders: &Orders) -> Option<String> {
     if orders.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! OpenAI's chat completions, and Azure's: keys, errors, and the parts of the format in files of their own.
-//! Source: the types of the official Python SDK (openai 3), its error classes, and the API reference.
+//! Chat completions of OpenAI and Azure: keys and errors. Submodules have the other parts of the format. Source: the
+//! types of the official Python SDK (openai 3), its error classes, and the API reference.
 
 mod messages;
 mod render;
@@ -32,7 +32,7 @@ fn authenticate(request: &Request) -> Result<(), Wrong> {
     Err(Wrong::request(Kind::Unauthenticated, message))
 }
 
-/// What is wrong, in OpenAI's words.
+/// Converts an error into OpenAI's words.
 pub(super) fn worded(wrong: &Wrong) -> Trouble {
     let at = wrong.bracketed();
     let top = !wrong.at.trim_start_matches('/').contains('/');
@@ -66,7 +66,7 @@ pub(super) fn worded(wrong: &Wrong) -> Trouble {
     trouble
 }
 
-/// An error as OpenAI and Azure send it.
+/// Renders an error in the format of OpenAI and Azure.
 pub(super) fn refuse(provider: Provider, trouble: &Trouble, id: &str) -> Refused {
     let azure = provider == Provider::Azure;
     let (status, kind, code) = match trouble.kind {
@@ -110,7 +110,7 @@ pub(super) fn refuse(provider: Provider, trouble: &Trouble, id: &str) -> Refused
     }
 }
 
-/// Azure says which filter it was.
+/// Returns which filter applied, as Azure reports it.
 fn filtered(message: &str) -> Value {
     json!({"error": {
         "message": message, "type": null, "param": "prompt", "code": "content_filter", "status": 400,

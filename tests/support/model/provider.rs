@@ -1,25 +1,25 @@
-//! The providers that the fake speaks for, and where each of them is found.
+//! The providers that the fake imitates, and their paths.
 
-/// A provider, as its own wire has it. Azure and Vertex have the formats of `OpenAi` and `Gemini`, but other paths,
+/// A provider with its own protocol. Azure and Vertex have the formats of `OpenAi` and `Gemini`, but other paths,
 /// keys and errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Provider {
-    /// OpenAI's chat completions, and every server that speaks them.
+    /// OpenAI's chat completions, and every compatible server.
     OpenAi,
-    /// The same at Azure.
+    /// Chat completions at Azure.
     Azure,
-    /// Anthropic's Messages.
+    /// Anthropic's Messages API.
     Anthropic,
     /// Google's `generateContent` with an API key.
     Gemini,
-    /// The same at Vertex, with a token.
+    /// Google's `generateContent` at Vertex, with a token.
     Vertex,
-    /// Amazon Bedrock's Converse.
+    /// Amazon Bedrock's Converse API.
     Bedrock,
 }
 
 impl Provider {
-    /// All of them.
+    /// All providers.
     pub const ALL: [Self; 6] = [
         Self::OpenAi,
         Self::Azure,
@@ -29,7 +29,7 @@ impl Provider {
         Self::Bedrock,
     ];
 
-    /// The path of a base address, as our configuration and the SDKs want it.
+    /// Returns the path of the base URL, as our configuration and the SDKs expect it.
     #[must_use]
     pub const fn base_path(self) -> &'static str {
         match self {
@@ -39,23 +39,23 @@ impl Provider {
         }
     }
 
-    /// Whether a value is cached up to marks in the request, and not by itself.
+    /// Returns whether caching needs marks in the request.
     pub(super) const fn caches_by_marks(self) -> bool {
         matches!(self, Self::Anthropic | Self::Bedrock)
     }
 }
 
-/// Where a request goes.
+/// The target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
     pub(super) provider: Provider,
-    /// The model, where the path names it.
+    /// The model, if the path contains it.
     pub(super) model: Option<String>,
-    /// Whether the path asks for a stream.
+    /// Whether the path requests a stream.
     pub(super) streamed: bool,
 }
 
-/// Finds the provider by path; none where no provider has such a path.
+/// Finds the provider by path. Returns `None` for an unknown path.
 pub(super) fn route(path: &str) -> Option<Route> {
     let plain = |provider, model: Option<&str>| {
         Some(Route {
@@ -104,7 +104,7 @@ fn google(provider: Provider, call: &str) -> Option<Route> {
     })
 }
 
-/// The few characters that clients escape in the name of a model.
+/// Decodes the few characters that clients escape in a model name.
 fn decoded(segment: &str) -> String {
     segment
         .replace("%3A", ":")

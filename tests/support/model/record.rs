@@ -1,4 +1,4 @@
-//! What happened at the fake: requests that were accepted, refusals, how many are in flight, and what hangs.
+//! The record of a fake: accepted requests, refusals, and requests in flight or hanging.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,12 +9,11 @@ use tokio_util::sync::CancellationToken;
 use super::cache::Cache;
 use super::{Provider, Seen, Trouble, Usage};
 
-/// A request that was refused because a provider would not take it.
+/// A request that the provider would have refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Whose wire it came on; none where there is no such path.
+    /// The provider, or `None` for an unknown path.
     pub provider: Option<Provider>,
-    /// Why.
     pub trouble: Trouble,
 }
 
@@ -28,7 +27,7 @@ pub(super) struct Record {
     flying: AtomicUsize,
     most_flying: AtomicUsize,
     cache: Cache,
-    /// How often what hangs was released.
+    /// Number of releases of hanging requests.
     releases: watch::Sender<usize>,
     pub(super) stop: CancellationToken,
 }
@@ -71,7 +70,7 @@ impl Record {
         Flying(self)
     }
 
-    /// An id that no other answer has.
+    /// Returns a unique id for an answer.
     pub(super) fn id(&self) -> String {
         format!("fake{:08x}", self.ids.fetch_add(1, Ordering::SeqCst))
     }
@@ -88,7 +87,7 @@ impl Record {
         self.stop.cancelled().await;
     }
 
-    /// Waits until what hangs now is released.
+    /// Waits for the next release.
     pub(super) async fn released(&self) {
         self.until_released().await;
     }
@@ -98,7 +97,7 @@ impl Record {
         let stop = self.stop.clone();
         async move {
             tokio::select! {
-                // An error means that the fake is gone.
+                // An error means that the fake was dropped.
                 _ = releases.changed() => {}
                 () = stop.cancelled() => {}
             }

@@ -1,4 +1,4 @@
-//! What a script answers, in no provider's words.
+//! Replies of a script, independent of the provider.
 
 use std::time::Duration;
 
@@ -6,141 +6,137 @@ use serde_json::Value;
 
 use super::{Seen, Wait};
 
-/// What comes back for a request.
+/// The reply to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// An answer.
     Answer(Answer),
-    /// A fault.
     Fault(Fault),
 }
 
 /// An answer of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
-    /// Reasoning, shown where the provider shows it.
+    /// Reasoning, which is shown if the provider shows it.
     pub thought: Option<String>,
-    /// Text.
     pub text: Option<String>,
-    /// A structured value: rendered as text, or as the call of the tool that the request forces.
+    /// A structured value, rendered as text or as a call of the forced tool.
     pub value: Option<Value>,
-    /// Calls of tools.
+    /// Tool calls.
     pub calls: Vec<Called>,
-    /// Why it ends; by itself, or with calls, where none is given.
+    /// Stop reason; by default the end of the answer, or the calls.
     pub stop: Option<Stop>,
-    /// What it used; counted from the bytes where none is given.
+    /// Token usage; by default counted from the bytes.
     pub usage: Option<Usage>,
-    /// How long the model takes, beside the script's own latency.
+    /// Delay in addition to the script's latency.
     pub after: Duration,
 }
 
-/// A call that the model makes.
+/// A tool call of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Called {
-    /// The tool.
     pub name: String,
-    /// Its arguments: an object where the model behaves.
+    /// The arguments, an object if the model behaves.
     pub arguments: Value,
-    /// The arguments as text where they are no JSON; only OpenAI's wire can carry that.
+    /// Arguments as text that is no JSON, which only OpenAI's protocol can carry.
     pub raw: Option<String>,
 }
 
-/// Why an answer ends.
+/// The stop reason of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// It is done.
+    /// The answer is complete.
     Done,
-    /// Its cap is reached.
+    /// The token limit is reached.
     Length,
-    /// The model refuses.
+    /// The model refused.
     Refused,
-    /// A filter took it away.
+    /// A filter removed the answer.
     Filtered,
 }
 
-/// Tokens.
+/// Token usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Of the prompt, cached ones included.
+    /// Prompt tokens, including cached ones.
     pub input: u64,
-    /// Of those, read from the provider's cache.
+    /// Prompt tokens read from the provider's cache.
     pub cached: u64,
-    /// Of those, written to it.
+    /// Prompt tokens written to the cache.
     pub written: u64,
-    /// Of the answer, reasoning included.
+    /// Output tokens, including reasoning.
     pub output: u64,
-    /// Of those, reasoning.
+    /// Reasoning tokens.
     pub reasoning: u64,
 }
 
-/// What goes wrong.
+/// A fault.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    /// 429, with a wait.
+    /// 429, with a retry delay.
     RateLimited(Wait),
-    /// The spending limit or the quota is reached.
+    /// The spending limit or quota is reached.
     SpendLimit,
-    /// 529 at Anthropic, 503 elsewhere, with a wait.
+    /// 529 at Anthropic, 503 elsewhere, with a retry delay.
     Overloaded(Wait),
-    /// 503 without a word of use.
+    /// 503 without an explanation.
     Unavailable,
     /// 500.
     Internal,
     /// The key is refused.
     Unauthenticated,
-    /// There is no such model, or none for this key.
+    /// The model does not exist or is not available for this key.
     UnknownModel,
-    /// The request is not as this server takes it, with these words.
+    /// 400 with this message.
     BadRequest(String),
     /// The prompt is too long for the model.
     ContextTooLong,
-    /// Half of the answer, and the connection is gone.
+    /// Half of the answer, after which the connection is closed.
     Cut(Answer),
-    /// Nothing, until the fake is told to release what hangs.
+    /// No response until released.
     Hang,
-    /// The beginning of the answer, and then nothing until released.
+    /// The beginning of the answer, and nothing more until released.
     Stall(Answer),
-    /// The answer ends at its cap.
+    /// The answer ends at the token limit.
     Truncated(Answer),
-    /// An answer without a word.
+    /// An answer without text.
     Empty,
-    /// The model refuses, with these words.
+    /// The model refuses with this text.
     Refusal(String),
-    /// A filter took the answer.
+    /// A filter removes the answer.
     Filtered,
-    /// Text that is no JSON where JSON is wanted.
+    /// Text that is no JSON although JSON is requested.
     Malformed,
-    /// JSON that does not fit.
+    /// JSON that does not fit the schema.
     WrongSchema,
     /// An answer of this many bytes.
     Huge(usize),
-    /// A call of a tool that nobody offered.
+    /// A call of a tool that was not offered.
     UnknownTool,
-    /// This many calls at once, of the tools on offer.
+    /// This many parallel calls of the offered tools.
     ManyCalls(usize),
-    /// A call whose arguments are not what they must be.
+    /// A call with bad arguments.
     BadArguments(Arguments),
-    /// 200, and a page of HTML.
+    /// 200 with a page of HTML.
     Html,
 }
 
-/// How arguments are bad.
+/// A fault of arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arguments {
     /// A list.
     NotAnObject,
     /// The object as a string.
     Stringified,
-    /// An object of other fields.
+    /// An object with other fields.
     Unfitting,
-    /// An object that is nested as deep as `serde_json` reads it.
+    /// An object nested as deep as `serde_json` allows.
     Deep,
-    /// No JSON; a string where the wire carries JSON only.
+    /// Invalid JSON, or a string where the protocol can carry only JSON.
     Broken,
 }
 
 impl Answer {
-    /// Text.
+    /// Creates an answer with text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self {
@@ -149,7 +145,7 @@ impl Answer {
         }
     }
 
-    /// A structured value.
+    /// Creates an answer with a structured value.
     #[must_use]
     pub fn value(value: Value) -> Self {
         Self {
@@ -158,34 +154,34 @@ impl Answer {
         }
     }
 
-    /// One call.
+    /// Creates an answer with one call.
     #[must_use]
     pub fn call(name: impl Into<String>, arguments: Value) -> Self {
         Self::default().and_call(name, arguments)
     }
 
-    /// One call more.
+    /// Adds a call.
     #[must_use]
     pub fn and_call(mut self, name: impl Into<String>, arguments: Value) -> Self {
         self.calls.push(Called::new(name, arguments));
         self
     }
 
-    /// With reasoning.
+    /// Adds reasoning.
     #[must_use]
     pub fn thinking(mut self, thought: impl Into<String>) -> Self {
         self.thought = Some(thought.into());
         self
     }
 
-    /// After a while.
+    /// Adds a delay.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.after = delay;
         self
     }
 
-    /// The structured value put where the request wants it: into the call of the tool that it forces, or into text.
+    /// Puts the structured value where the request wants it: into the call of the forced tool, or into text.
     pub(super) fn settle(mut self, seen: &Seen) -> Self {
         if let Some(value) = self.value.take() {
             let tool = seen.forced().or_else(|| seen.tool_of(&value));
@@ -197,7 +193,7 @@ impl Answer {
         self
     }
 
-    /// The same, cut in the middle by its cap.
+    /// Cuts the answer in the middle, as a token limit does.
     pub(super) fn truncated(mut self, seen: &Seen) -> Self {
         self = self.settle(seen);
         let text = self.text.unwrap_or_else(|| "The alert says".to_owned());
@@ -210,7 +206,7 @@ impl Answer {
 }
 
 impl Called {
-    /// A call with good arguments.
+    /// Creates a call with valid arguments.
     #[must_use]
     pub fn new(name: impl Into<String>, arguments: Value) -> Self {
         Self {
@@ -220,7 +216,7 @@ impl Called {
         }
     }
 
-    /// The arguments as OpenAI's wire carries them.
+    /// Returns the arguments as OpenAI's protocol carries them.
     pub(super) fn as_text(&self) -> String {
         self.raw
             .clone()

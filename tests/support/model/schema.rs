@@ -1,4 +1,4 @@
-//! The dialects of JSON schema that providers take, each in a file; and what they share.
+//! The JSON Schema dialects of the providers, and what they share.
 
 pub(super) mod anthropic;
 pub(super) mod gemini;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::check::{At, Wrong};
 
-/// The schemas below this one, wherever a dialect may hold one.
+/// Returns the direct subschemas, wherever a dialect allows one.
 pub(super) fn inner<'a>(schema: &At<'a>) -> Result<Vec<At<'a>>, Wrong> {
     let fields = schema.any_fields()?;
     let mut found = Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn inner<'a>(schema: &At<'a>) -> Result<Vec<At<'a>>, Wrong> {
     Ok(found)
 }
 
-/// Whether one of a schema's types is this one.
+/// Returns whether a schema has this type.
 pub(super) fn is_of(schema: &At<'_>, name: &str) -> bool {
     match schema.value.get("type") {
         Some(Value::String(of)) => of == name,
@@ -35,7 +35,7 @@ pub(super) fn is_of(schema: &At<'_>, name: &str) -> bool {
     }
 }
 
-/// The names of an object's fields that the schema demands, each of which it must describe.
+/// Returns the required field names of an object, each of which must be described.
 pub(super) fn required<'a>(schema: &At<'a>) -> Result<Vec<&'a str>, Wrong> {
     match schema.any_fields()?.get("required") {
         None => Ok(Vec::new()),
@@ -43,7 +43,7 @@ pub(super) fn required<'a>(schema: &At<'a>) -> Result<Vec<&'a str>, Wrong> {
     }
 }
 
-/// The names of an object's fields.
+/// Returns the field names of an object.
 pub(super) fn properties<'a>(schema: &At<'a>) -> Result<Vec<&'a str>, Wrong> {
     match schema.any_fields()?.get("properties") {
         None => Ok(Vec::new()),
@@ -51,7 +51,7 @@ pub(super) fn properties<'a>(schema: &At<'a>) -> Result<Vec<&'a str>, Wrong> {
     }
 }
 
-/// Follows a reference within the same schema.
+/// Resolves a reference within the same schema.
 pub(super) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     root.pointer(reference.strip_prefix('#')?)
 }

@@ -1,4 +1,4 @@
-//! What the fake answers with: given answers, a function of the request, nonsense, or obedience.
+//! Scripts, which produce the replies of a fake: given replies, a function of the request, nonsense, or obedience.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,7 +10,7 @@ use super::{Fault, Nonsense, Reply, Seen, Server, obedient};
 type Answers = Arc<dyn Fn(&Seen) -> Option<Reply> + Send + Sync>;
 type Faults = Arc<dyn Fn(&Seen) -> Option<Fault> + Send + Sync>;
 
-/// How the fake behaves.
+/// The behaviour of a fake.
 #[derive(Clone)]
 pub struct Script {
     answers: Answers,
@@ -21,20 +21,20 @@ pub struct Script {
 }
 
 impl Script {
-    /// Answers by a function of the request.
+    /// Creates a script that replies by a function of the request.
     pub fn by<R: Into<Reply>>(answer: impl Fn(&Seen) -> R + Send + Sync + 'static) -> Self {
         Self::new(move |seen| Some(answer(seen).into()))
     }
 
-    /// Answers with these, in order, whoever asks.
+    /// Creates a script that gives these replies in order.
     pub fn queue<R: Into<Reply>>(replies: impl IntoIterator<Item = R>) -> Self {
         let queue: VecDeque<Reply> = replies.into_iter().map(Into::into).collect();
         let queue = Mutex::new(queue);
         Self::new(move |_| lock(&queue).pop_front())
     }
 
-    /// Answers with a queue for each conversation: `of` names the one that a request belongs to, and the first time a
-    /// name is seen `replies` says what will be answered there.
+    /// Creates a script with a queue for each conversation. `of` returns the name of a request's conversation, and
+    /// `replies` returns the queue for a new name.
     pub fn conversations(
         of: impl Fn(&Seen) -> String + Send + Sync + 'static,
         replies: impl Fn(&Seen) -> Vec<Reply> + Send + Sync + 'static,
@@ -48,7 +48,7 @@ impl Script {
         })
     }
 
-    /// Answers with nonsense that fits the schema. A request is answered the same whenever it comes.
+    /// Creates a script that replies with nonsense that fits the schema. Equal requests get equal replies.
     #[must_use]
     pub fn nonsense(seed: u64) -> Self {
         Self::by(move |seen| {
@@ -58,7 +58,7 @@ impl Script {
         })
     }
 
-    /// Obeys what it reads.
+    /// Creates a script that obeys the data of its prompts.
     #[must_use]
     pub fn obedient() -> Self {
         Self::by(obedient::answer)
@@ -74,14 +74,14 @@ impl Script {
         }
     }
 
-    /// Takes so long for every answer, in the time of the runtime that the fake runs on.
+    /// Sets the latency of every answer, in the time of the fake's runtime.
     #[must_use]
     pub const fn latency(mut self, latency: Duration) -> Self {
         self.latency = latency;
         self
     }
 
-    /// Goes wrong wherever this says so, without using up an answer.
+    /// Adds faults for the requests that this function selects, without using up a reply.
     #[must_use]
     pub fn faults(
         mut self,
@@ -91,21 +91,21 @@ impl Script {
         self
     }
 
-    /// Answers on OpenAI's wire as this server does.
+    /// Imitates this server on OpenAI's protocol.
     #[must_use]
     pub const fn on(mut self, server: Server) -> Self {
         self.server = server;
         self
     }
 
-    /// Keeps no requests, for runs of many thousands of them.
+    /// Keeps no requests, for runs with many thousands of them.
     #[must_use]
     pub const fn forgetful(mut self) -> Self {
         self.remembers = false;
         self
     }
 
-    /// What comes back for a request; none where the script has come to its end.
+    /// Returns the reply to a request, or `None` when the script has ended.
     pub(super) fn reply(&self, seen: &Seen) -> Option<Reply> {
         let fault = self.faults.as_ref().and_then(|faults| faults(seen));
         match fault {
@@ -130,7 +130,7 @@ impl std::fmt::Debug for Script {
     }
 }
 
-/// A script that panicked elsewhere leaves its queue as it is.
+/// Locks a queue, ignoring the panic of another script, which leaves its queue intact.
 fn lock<T>(queue: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A request as every provider could have sent it: what a script looks at before it answers.
+//! A request in a form that is independent of the provider, for scripts.
 
 use std::collections::BTreeMap;
 
@@ -7,107 +7,97 @@ use serde_json::Value;
 use super::Provider;
 use super::cache::Prompt;
 
-/// A request that was accepted.
+/// An accepted request.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// Whose wire it came on.
     pub provider: Provider,
-    /// How many requests were accepted before it.
+    /// Number of requests accepted before.
     pub number: usize,
-    /// The model it asks.
     pub model: String,
-    /// The system prompt, its blocks joined by a blank line.
+    /// The system prompt, with blank lines between its blocks.
     pub system: String,
-    /// The conversation.
     pub turns: Vec<Turn>,
-    /// The tools on offer.
+    /// The offered tools.
     pub tools: Vec<Tool>,
     /// Whether a tool may or must be called.
     pub choice: Choice,
-    /// The schema that the answer must fit, where one was sent as such.
+    /// The response schema, if sent as such.
     pub wants: Option<Value>,
-    /// Whether the answer must be JSON, though of no given schema.
+    /// Whether the answer must be JSON without a given schema.
     pub wants_json: bool,
-    /// Whether it is to be streamed.
+    /// Whether a stream is requested.
     pub streamed: bool,
-    /// Whether a stream ends with the usage, where that must be asked for.
+    /// Whether a stream ends with the usage, if that must be requested.
     pub streams_usage: bool,
-    /// The cap on the answer, where one was sent.
+    /// The token limit, if sent.
     pub max_tokens: Option<u64>,
-    /// The temperature, where one was sent.
     pub temperature: Option<f64>,
-    /// The body as it came.
+    /// The original body.
     pub body: Value,
-    /// The headers, names in lower case.
+    /// The headers with names in lower case.
     pub headers: BTreeMap<String, String>,
     pub(super) prompt: Prompt,
 }
 
-/// What one side said.
+/// A turn of one side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
-    /// Whether the model said it.
+    /// Whether the turn is the model's.
     pub by_model: bool,
-    /// What, in order.
+    /// The parts in order.
     pub parts: Vec<Said>,
 }
 
-/// A part of what was said.
+/// A part of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Said {
-    /// Text.
     Text(String),
-    /// A call of a tool.
+    /// A tool call.
     Call {
-        /// Its id; Gemini may leave it out.
+        /// The call's id, which Gemini may omit.
         id: String,
-        /// The tool.
         name: String,
-        /// Its arguments.
         arguments: Value,
     },
-    /// What a call came to.
+    /// The result of a tool call.
     Result {
-        /// The call's id; the tool's name where Gemini left the id out.
+        /// The call's id, or the tool's name if Gemini omitted the id.
         id: String,
-        /// The result as text.
         text: String,
-        /// Whether it says that the call failed, where the provider has a field for that.
+        /// Whether the result is marked as failed, if the provider has such a field.
         failed: bool,
     },
     /// Reasoning that was sent back.
     Thought,
 }
 
-/// A tool on offer.
+/// An offered tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// Its name.
     pub name: String,
-    /// What it is for.
     pub description: String,
-    /// The schema of its arguments.
+    /// The schema of the arguments.
     pub schema: Value,
-    /// Whether the provider guarantees the schema.
+    /// Whether strict mode is requested.
     pub strict: bool,
 }
 
 /// Whether tools are called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// As the model likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// None may be called.
+    /// No tool may be called.
     None,
-    /// Some tool must be.
+    /// Some tool must be called.
     Any,
-    /// This tool must be.
+    /// This tool must be called.
     Tool(String),
 }
 
 impl Seen {
-    /// Everything the model reads, the system prompt first; results of tools too.
+    /// Returns all text that the model reads, the system prompt first, including results of tools.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = self.system.clone();
@@ -123,7 +113,7 @@ impl Seen {
         text
     }
 
-    /// What the user said last, as text; tool results are not among it.
+    /// Returns the last text of the user, without tool results.
     #[must_use]
     pub fn last_text(&self) -> &str {
         self.turns
@@ -138,7 +128,7 @@ impl Seen {
             .unwrap_or_default()
     }
 
-    /// The word that follows this marker the last time it stands in the prompt: `after("question: ")`.
+    /// Returns the word after the last occurrence of a marker in the prompt: `after("question: ")`.
     #[must_use]
     pub fn after(&self, marker: &str) -> Option<String> {
         let text = self.text();
@@ -150,7 +140,7 @@ impl Seen {
         (!word.is_empty()).then_some(word)
     }
 
-    /// The case's fence: the sixteen hexadecimal letters that stand in the prompt more than once.
+    /// Returns the case's fence: sixteen hexadecimal digits that occur more than once in the prompt.
     #[must_use]
     pub fn fence(&self) -> Option<String> {
         let text = self.text();
@@ -166,7 +156,7 @@ impl Seen {
             .map(|(word, _)| word.to_owned())
     }
 
-    /// The calls of tools that the conversation holds.
+    /// Returns the tool calls of the conversation.
     #[must_use]
     pub fn calls(&self) -> Vec<&Said> {
         self.turns
@@ -176,7 +166,7 @@ impl Seen {
             .collect()
     }
 
-    /// The results of tools that the conversation holds.
+    /// Returns the tool results of the conversation.
     #[must_use]
     pub fn results(&self) -> Vec<&Said> {
         self.turns
@@ -186,13 +176,13 @@ impl Seen {
             .collect()
     }
 
-    /// A tool on offer by its name.
+    /// Returns an offered tool by name.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// The tool through which the answer must be given, where the caller forces one.
+    /// Returns the tool that the caller forces.
     #[must_use]
     pub fn forced(&self) -> Option<&Tool> {
         match &self.choice {
@@ -202,14 +192,14 @@ impl Seen {
         }
     }
 
-    /// The tool through which an answer can be given: the one that is forced, or the last one where some tool must be called.
+    /// Returns the tool for the answer: the forced one, or the last one if some tool must be called.
     #[must_use]
     pub fn answering(&self) -> Option<&Tool> {
         let last = || self.tools.last().filter(|_| self.choice == Choice::Any);
         self.forced().or_else(last)
     }
 
-    /// The tool whose arguments such a value is, where the caller wants some tool called.
+    /// Returns the tool whose arguments have exactly the fields of this value, if some tool must be called.
     #[must_use]
     pub fn tool_of(&self, value: &Value) -> Option<&Tool> {
         let fields = value.as_object().filter(|_| self.choice == Choice::Any)?;

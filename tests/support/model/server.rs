@@ -1,4 +1,4 @@
-//! The fake as a server: takes a request, has it checked, asks the script, and sends what comes of it.
+//! The HTTP server of a fake: it checks a request, asks the script, and sends the reply.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::record::Record;
 use super::wire::{self, Refused, Rendered, Request, Said};
 use super::{Answer, Kind, Provider, Reply, Script, Seen, Server, Trouble};
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) script: Script,
@@ -25,7 +25,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The server that answers on a provider's wire.
+    /// Returns the server that is imitated on a provider's protocol.
     fn server(&self, provider: Provider) -> Server {
         match provider {
             Provider::OpenAi => self.script.server,
@@ -34,7 +34,7 @@ impl Shared {
     }
 }
 
-/// Answers any request.
+/// Handles any request.
 pub(super) async fn handle(
     State(shared): State<Arc<Shared>>,
     method: Method,
@@ -136,7 +136,7 @@ async fn answer(shared: &Shared, seen: &Seen) -> Response {
             .into_response(),
         Outcome::Cut(answer) => {
             let rendered = wire::render(&said(shared, seen, &answer, id));
-            // What there is must be on its way before the connection breaks.
+            // The data must be sent before the connection breaks.
             let broken = stream::once(async {
                 tokio::task::yield_now().await;
                 Err(std::io::Error::other("cut"))
@@ -163,7 +163,7 @@ async fn answer(shared: &Shared, seen: &Seen) -> Response {
     }
 }
 
-/// An answer with its usage: what the script says it is, or counted.
+/// Returns an answer with its usage, from the script or counted.
 fn said<'a>(shared: &Shared, seen: &'a Seen, answer: &'a Answer, id: String) -> Said<'a> {
     let mut usage = shared.record.usage(seen);
     let thought = answer.thought.as_ref().map_or(0, String::len);
@@ -201,7 +201,7 @@ fn events_response(body: Body) -> Response {
         .into_response()
 }
 
-/// The first half of an answer, with something else after it.
+/// Returns a response with the first half of an answer and another end.
 fn begun(rendered: Rendered, body: impl FnOnce(Bytes) -> Body) -> Response {
     match rendered {
         Rendered::Json(value) => {

@@ -1,27 +1,27 @@
-//! What a provider says instead of an answer, before it is put into that provider's words.
+//! Errors of providers, independent of each provider's words.
 
-/// What kind of "no" it is. Status and type words are each provider's own.
+/// The kind of an error. Status and type words differ between providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The request is not as it must be.
+    /// The request is invalid.
     BadRequest,
-    /// There is no key, or a wrong one.
+    /// The key is missing or wrong.
     Unauthenticated,
-    /// The key may not do this.
+    /// The key has no permission.
     Forbidden,
-    /// There is no such path or model.
+    /// The path or model does not exist.
     NotFound,
-    /// The request is larger than the provider reads.
+    /// The body exceeds the provider's limit.
     TooLarge,
-    /// The prompt does not fit the window.
+    /// The prompt exceeds the context window.
     ContextTooLong,
-    /// What was asked is not answered by policy, and the provider says so with an error.
+    /// A content policy refuses the request with an error.
     Filtered,
     /// Too many requests or tokens; waiting helps.
     RateLimited,
-    /// The money or the quota is used up; waiting does not help.
+    /// The spending limit or quota is reached; waiting does not help.
     SpendLimit,
-    /// Too much work for the provider just now: 529 at Anthropic, 503 elsewhere.
+    /// The provider is overloaded: 529 at Anthropic, 503 elsewhere.
     Overloaded,
     /// 503.
     Unavailable,
@@ -29,41 +29,39 @@ pub enum Kind {
     Internal,
 }
 
-/// What a provider tells of how long to wait.
+/// The retry delay that a provider reports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Wait {
-    /// Nothing.
+    /// No delay.
     #[default]
     Unsaid,
-    /// Seconds: `Retry-After`, and `RetryInfo` at Google, who sends no header.
+    /// Seconds: `Retry-After`, or `RetryInfo` at Google, which sends no header.
     Secs(u64),
     /// An HTTP date in `Retry-After`.
     Date(String),
     /// Milliseconds: `retry-after-ms` beside whole seconds, as Azure sends them.
     Millis(u64),
-    /// A wait that nobody means: a year.
+    /// An absurd delay of a year.
     Absurd,
-    /// A header that cannot be read.
+    /// An unreadable header.
     Garbage,
 }
 
-/// A refusal or a failure, in no provider's words.
+/// An error, independent of the provider's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// What kind it is.
     pub kind: Kind,
-    /// The text, as the provider words it.
+    /// The message in the provider's words.
     pub message: String,
-    /// The parameter that it is about.
+    /// The parameter that the error is about.
     pub param: Option<String>,
-    /// The provider's code.
     pub code: Option<&'static str>,
-    /// How long to wait.
+    /// The retry delay.
     pub wait: Wait,
 }
 
 impl Trouble {
-    /// Without parameter, code or wait.
+    /// Creates an error without parameter, code or delay.
     #[must_use]
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self {
@@ -77,7 +75,7 @@ impl Trouble {
 }
 
 impl Wait {
-    /// The headers that say it.
+    /// Returns the headers with the delay.
     #[must_use]
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         match self {
@@ -93,7 +91,7 @@ impl Wait {
         }
     }
 
-    /// Google's `retryDelay`.
+    /// Returns Google's `retryDelay`.
     #[must_use]
     pub fn google(&self) -> Option<String> {
         match self {

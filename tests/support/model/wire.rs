@@ -1,4 +1,4 @@
-//! One request on its way through a provider's format: checked, seen, answered, or refused in that provider's words.
+//! The common path of a request: checking, answering and refusing in the format of its provider.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::reply::{Stop, Usage};
 use super::{Answer, Called, Kind, Provider, Seen, Trouble};
 use super::{anthropic, bedrock, gemini, openai};
 
-/// A request before anything is known of it.
+/// An unparsed request.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) provider: Provider,
@@ -20,17 +20,17 @@ pub(super) struct Request {
     pub(super) body: Value,
 }
 
-/// An answer with all that a provider adds to it.
+/// An answer with the data that a provider adds.
 #[derive(Debug, Clone)]
 pub(super) struct Said<'a> {
     pub(super) seen: &'a Seen,
     pub(super) answer: &'a Answer,
     pub(super) usage: Usage,
-    /// What ids are made of: no two answers have the same.
+    /// The unique part of ids in this answer.
     pub(super) id: String,
 }
 
-/// An answer as it goes over the wire.
+/// A rendered answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Rendered {
     Json(Value),
@@ -38,7 +38,7 @@ pub(super) enum Rendered {
     Events(Vec<String>),
 }
 
-/// An error as it goes over the wire.
+/// A rendered error.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Refused {
     pub(super) status: u16,
@@ -52,7 +52,7 @@ impl Request {
         (!value.is_empty()).then_some(value)
     }
 
-    /// The token of `Authorization: Bearer`.
+    /// Returns the token of `Authorization: Bearer`.
     pub(super) fn bearer(&self) -> Option<&str> {
         let token = self
             .header("authorization")?
@@ -67,12 +67,12 @@ impl Request {
     }
 }
 
-/// Whether a key is one that the fake takes for wrong: tests of refused keys send it.
+/// Returns whether the fake treats a key as wrong, for tests of refused keys.
 pub(super) fn is_wrong_key(key: &str) -> bool {
     key.contains("wrong") || key.contains("invalid")
 }
 
-/// Checks a request by its provider's rules.
+/// Checks a request by the rules of its provider.
 pub(super) fn check(request: &Request) -> Result<Seen, Trouble> {
     let checked = match request.provider {
         Provider::OpenAi | Provider::Azure => openai::check(request),
@@ -95,7 +95,7 @@ fn worded(provider: Provider, wrong: &Wrong) -> Trouble {
     }
 }
 
-/// An error in its provider's shape.
+/// Renders an error in the format of its provider.
 pub(super) fn refuse(provider: Provider, trouble: &Trouble, id: &str) -> Refused {
     match provider {
         Provider::OpenAi | Provider::Azure => openai::refuse(provider, trouble, id),
@@ -105,7 +105,7 @@ pub(super) fn refuse(provider: Provider, trouble: &Trouble, id: &str) -> Refused
     }
 }
 
-/// An answer in its provider's shape.
+/// Renders an answer in the format of its provider.
 pub(super) fn render(said: &Said<'_>) -> Rendered {
     match said.seen.provider {
         Provider::OpenAi | Provider::Azure => openai::render(said),
@@ -116,7 +116,7 @@ pub(super) fn render(said: &Said<'_>) -> Rendered {
 }
 
 impl Said<'_> {
-    /// The id of a call.
+    /// Returns the id of a call.
     pub(super) fn call_id(&self, index: usize, prefix: &str) -> String {
         format!("{prefix}{}{index:03}", self.id)
     }
@@ -125,7 +125,7 @@ impl Said<'_> {
         self.answer.calls.iter().enumerate()
     }
 
-    /// Why it ends, among a provider's own words.
+    /// Returns the stop reason in the provider's words.
     pub(super) fn stop<'w>(
         &self,
         done: &'w str,
@@ -145,7 +145,7 @@ impl Said<'_> {
     }
 }
 
-/// A signature that only the fake can make, of what it signs: whoever sends it back changed can be told so.
+/// Returns a signature that only the fake makes, so that changed contents are detected.
 pub(super) fn signature(of: &str) -> String {
     use base64::Engine as _;
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -154,7 +154,7 @@ pub(super) fn signature(of: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(format!("sig-{:016x}", hasher.finish()))
 }
 
-/// Text in pieces, as a model streams it: at most 16, none cutting a character.
+/// Splits text into at most 16 pieces, as a model streams it, without splitting a character.
 pub(super) fn pieces(text: &str) -> Vec<String> {
     let size = text.chars().count().div_ceil(16).max(8);
     let letters: Vec<char> = text.chars().collect();
@@ -164,7 +164,7 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Wrong kinds of request that all providers know.
+/// Checks that the request is JSON, with this message otherwise.
 pub(super) fn needs_json(request: &Request, message: &str) -> Result<(), Wrong> {
     if request.is_json() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Anthropic's conversations: blocks that are not empty, and results that follow their calls at once.
+//! Anthropic's conversations: blocks are not empty, and results follow their calls immediately.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::super::models::Anthropic;
 use super::super::seen::{Said, Turn};
 use super::validate::flag;
 
-/// Reads the messages. Two of one role in a row count as one, as at Anthropic.
+/// Parses the messages. Two consecutive ones of one role count as one, as at Anthropic.
 pub(super) fn read(messages: &At<'_>, rules: Anthropic) -> Result<Vec<Turn>, Wrong> {
     let list = messages.filled_list()?;
     let mut turns: Vec<Turn> = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn read(messages: &At<'_>, rules: Anthropic) -> Result<Vec<Turn>, Wro
     Ok(turns)
 }
 
-/// Whether tools were called, or results given.
+/// Returns whether there are tool calls or results.
 pub(super) fn have_calls(turns: &[Turn]) -> bool {
     turns
         .iter()
@@ -99,7 +99,7 @@ fn block(at: &At<'_>, by_model: bool) -> Result<Said, Wrong> {
     }
 }
 
-/// What the user says cites nothing, since version 2026-10-21; before it, it was of no use.
+/// Checks that user text has no citations, which version 2026-10-21 refuses and earlier ones ignored.
 fn cited(at: &At<'_>) -> Result<(), Wrong> {
     match at.any_fields()?.get("citations") {
         Some(citations) if !citations.list()?.is_empty() => {
@@ -109,7 +109,7 @@ fn cited(at: &At<'_>) -> Result<(), Wrong> {
     }
 }
 
-/// A block of text that is not empty.
+/// Parses a block of text, which must not be empty.
 pub(super) fn text_block(at: &At<'_>) -> Result<String, Wrong> {
     let fields = at.fields(&["type", "text", "cache_control", "citations"])?;
     fields.need("type")?.one_of(&["text"])?;
@@ -124,7 +124,7 @@ pub(super) fn text_block(at: &At<'_>) -> Result<String, Wrong> {
     Ok(text.to_owned())
 }
 
-/// A mark is of the one type there is.
+/// Checks that a cache mark has the only type there is.
 pub(super) fn mark(fields: &Fields<'_>) -> Result<(), Wrong> {
     if let Some(mark) = fields.get("cache_control") {
         let mark = mark.fields(&["type", "ttl"])?;
@@ -204,7 +204,7 @@ fn thinking(at: &At<'_>) -> Result<Said, Wrong> {
     Ok(Said::Thought)
 }
 
-/// Every call has its result in the next message, before anything else there; and no result is without its call.
+/// Checks that the next message begins with a result for every call, and that no result lacks its call.
 fn pairs(messages: &At<'_>, turns: &[Turn]) -> Result<(), Wrong> {
     let mut used = BTreeSet::new();
     let mut open: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! Anthropic's answers: whole, and as a stream of events.
+//! Anthropic's answers as one body and as a stream of events.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::super::bound;
 use super::super::reply::Stop;
 use super::super::wire::{Rendered, Said, pieces};
 
-/// An answer as it was asked for.
+/// Renders an answer, as a stream if requested.
 pub(in super::super) fn render(said: &Said<'_>) -> Rendered {
     if said.seen.streamed {
         Rendered::Events(stream(said))
@@ -28,7 +28,7 @@ fn stop_details(said: &Said<'_>) -> Value {
     }
 }
 
-/// What was read from the cache, or written to it, is not among the input tokens.
+/// Renders the usage. Tokens read from or written to the cache do not count as input tokens.
 fn usage(said: &Said<'_>) -> Value {
     let usage = said.usage;
     let fresh = usage.input.saturating_sub(usage.cached + usage.written);

@@ -22,7 +22,7 @@ const FIELDS: [&str; 10] = [
     "type",
 ];
 
-/// Reads the tools.
+/// Parses the tools.
 pub(super) fn read(
     fields: &Fields<'_>,
     rules: Anthropic,
@@ -81,7 +81,7 @@ fn tool(at: &At<'_>, rules: Anthropic, taken: &mut Taken) -> Result<Tool, Wrong>
     })
 }
 
-/// Reads which tool must be called; it must be on offer.
+/// Parses which tool must be called, which must be among the tools.
 pub(super) fn choice(fields: &Fields<'_>, tools: &[Tool]) -> Result<Choice, Wrong> {
     let Some(at) = fields.get("tool_choice") else {
         return Ok(Choice::Auto);

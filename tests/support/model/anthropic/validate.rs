@@ -1,4 +1,4 @@
-//! What Anthropic refuses of a request as a whole, and of a model's parameters.
+//! Anthropic's checks of a whole request and of a model's parameters.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ const FIELDS: [&str; 20] = [
 const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
 const MOST_MARKS: usize = 4;
 
-/// Checks a request, and says what it asks.
+/// Checks a request and returns it in the common form.
 pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     authenticate(request)?;
     let newest = is_newest(request)?;
@@ -115,7 +115,7 @@ fn system(fields: &Fields<'_>) -> Result<String, Wrong> {
     Ok(texts.join("\n\n"))
 }
 
-/// The schema of structured outputs, and the effort.
+/// Checks the schema of structured outputs, and the effort.
 fn output_config(
     fields: &Fields<'_>,
     rules: Anthropic,
@@ -141,7 +141,7 @@ fn output_config(
     Ok(Some(schema.value.clone()))
 }
 
-/// Whether the model thinks.
+/// Returns whether the model thinks.
 fn thinking(
     fields: &Fields<'_>,
     rules: Anthropic,
@@ -230,7 +230,7 @@ fn marks(body: &At<'_>) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Marks of blocks, wherever they may stand; a schema or an input of that name is none.
+/// Counts the cache marks of blocks. A schema or an input of that name is no mark.
 fn count_marks(value: &Value) -> usize {
     match value {
         Value::Object(map) => map

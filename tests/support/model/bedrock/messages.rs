@@ -1,11 +1,11 @@
-//! Converse's conversations: roles that alternate, blocks of one kind each, results for every use of a tool.
+//! Converse's conversations: roles alternate, each block has one kind, and every tool use has a result.
 
 use std::collections::BTreeSet;
 
 use super::super::check::{At, Fields, Wrong, is_name};
 use super::super::seen::{Said, Turn};
 
-/// The text of the system blocks.
+/// Returns the text of the system blocks.
 pub(super) fn system(at: &At<'_>) -> Result<String, Wrong> {
     let mut texts = Vec::new();
     for block in at.list()? {
@@ -35,7 +35,7 @@ pub(super) fn cache_point(at: &At<'_>) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Whether tools were used, or results given.
+/// Returns whether there are tool uses or results.
 pub(super) fn have_calls(turns: &[Turn]) -> bool {
     turns
         .iter()
@@ -43,7 +43,7 @@ pub(super) fn have_calls(turns: &[Turn]) -> bool {
         .any(|said| matches!(said, Said::Call { .. } | Said::Result { .. }))
 }
 
-/// What Claude refuses of the ids of calls, here as at Anthropic.
+/// Checks the ids of calls by Claude's rules, as at Anthropic.
 pub(super) fn plain_ids(at: &At<'_>, turns: &[Turn]) -> Result<(), Wrong> {
     let mut used = BTreeSet::new();
     for said in turns.iter().flat_map(|turn| &turn.parts) {
@@ -64,7 +64,7 @@ pub(super) fn plain_ids(at: &At<'_>, turns: &[Turn]) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Reads the messages.
+/// Parses the messages.
 pub(super) fn read(messages: &At<'_>) -> Result<Vec<Turn>, Wrong> {
     let mut turns: Vec<Turn> = Vec::new();
     for message in messages.filled_list()? {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::bound;
 use super::super::wire::Said;
 
-/// An answer.
+/// Renders an answer.
 pub(in super::super) fn render(said: &Said<'_>) -> Value {
     let mut content = Vec::new();
     if let Some(thought) = &said.answer.thought {

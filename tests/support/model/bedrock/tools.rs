@@ -7,7 +7,7 @@ use super::super::schema::anthropic as dialect;
 use super::super::seen::{Choice, Tool};
 use super::messages::{cache_point, union};
 
-/// Reads the tools; marks of the cache stand among them.
+/// Parses the tools, among which cache marks may occur.
 pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<Tool>, Wrong> {
     let Some(config) = fields.get("toolConfig") else {
         return Ok(Vec::new());
@@ -63,7 +63,7 @@ fn tool(at: &At<'_>) -> Result<Tool, Wrong> {
     })
 }
 
-/// Reads which tool must be used; it must be on offer.
+/// Parses which tool must be used, which must be among the tools.
 pub(super) fn choice(fields: &Fields<'_>, tools: &[Tool]) -> Result<Choice, Wrong> {
     let Some(at) = fields.get("toolConfig").and_then(|config| {
         let config = config.any_fields().ok()?;

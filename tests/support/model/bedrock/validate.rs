@@ -1,4 +1,4 @@
-//! What Converse refuses of a request as a whole.
+//! Converse's checks of a whole request.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ const FIELDS: [&str; 12] = [
     "outputConfig",
 ];
 
-/// Checks a request, and says what it asks.
+/// Checks a request and returns it in the common form.
 pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     authenticate(request)?;
     needs_json(
@@ -122,7 +122,7 @@ fn inference(fields: &Fields<'_>, model: &str) -> Result<(Option<u64>, Option<f6
     ))
 }
 
-/// The schema is a string here; of Claude's models it must be what Anthropic compiles.
+/// Checks the answer's schema, which is a string here. For Claude's models it must be one that Anthropic compiles.
 fn output(fields: &Fields<'_>, model: &str) -> Result<Option<Value>, Wrong> {
     let Some(config) = fields.get("outputConfig") else {
         return Ok(None);

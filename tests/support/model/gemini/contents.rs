@@ -1,4 +1,4 @@
-//! Google's conversations: parts, calls with their signatures, and as many responses as there were calls.
+//! Google's conversations: parts, signed calls, and one response for each call.
 
 use super::super::Kind;
 use super::super::check::{At, Fields, Wrong};
@@ -6,7 +6,7 @@ use super::super::models::Gemini;
 use super::super::seen::{Said, Turn};
 use super::super::wire::signature;
 
-/// What Google's guide lets a caller send where it never had a signature.
+/// Signatures that Google's guide allows when the caller never had one.
 const SKIP: [&str; 2] = [
     "skip_thought_signature_validator",
     "context_engineering_is_the_way_to_go",
@@ -20,7 +20,7 @@ struct Call {
     arguments: String,
 }
 
-/// The text of the system instruction.
+/// Returns the text of the system instruction.
 pub(super) fn system(at: &At<'_>) -> Result<String, Wrong> {
     let fields = at.fields(&["parts", "role"])?;
     let mut texts = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn system(at: &At<'_>) -> Result<String, Wrong> {
     Ok(texts.join("\n\n"))
 }
 
-/// Reads the contents.
+/// Parses the contents.
 pub(super) fn read(contents: &At<'_>, rules: Gemini) -> Result<Vec<Turn>, Wrong> {
     let mut turns = Vec::new();
     let mut calls = Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn read(contents: &At<'_>, rules: Gemini) -> Result<Vec<Turn>, Wrong>
     Ok(turns)
 }
 
-/// Google says these without a place.
+/// Creates an error without a place, as Google does for these.
 fn request(message: impl Into<String>) -> Wrong {
     Wrong::request(Kind::BadRequest, message)
 }
@@ -170,7 +170,7 @@ fn response(at: &At<'_>) -> Result<Said, Wrong> {
     })
 }
 
-/// A turn with calls is followed by one turn with as many responses, of the same ids.
+/// Checks that a turn with calls is followed by one turn with as many responses, of the same ids.
 fn pairs(turns: &[Turn]) -> Result<(), Wrong> {
     let mut open: Vec<&str> = Vec::new();
     for turn in turns {
@@ -218,8 +218,8 @@ fn answered(said: &Said) -> Option<&str> {
     }
 }
 
-/// Since the last text of the user, the first call of every turn must have its signature; and any that is sent must be
-/// as it was.
+/// Checks signatures: after the last user text, the first call of every turn needs one, and every signature must be
+/// unchanged.
 fn signatures(turns: &[Turn], calls: &[Call]) -> Result<(), Wrong> {
     let current = turns
         .iter()

@@ -1,4 +1,4 @@
-//! Google's answers: whole, and as a stream of responses, each a part of the whole.
+//! Google's answers as one body and as a stream of partial responses.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::super::models;
 use super::super::reply::Stop;
 use super::super::wire::{Rendered, Said, pieces, signature};
 
-/// An answer as it was asked for.
+/// Renders an answer, as a stream if requested.
 pub(in super::super) fn render(said: &Said<'_>) -> Rendered {
     if !said.seen.streamed {
         return Rendered::Json(response(said, Some(parts(said)), true));
@@ -46,7 +46,7 @@ fn parts(said: &Said<'_>) -> Vec<Value> {
         let mut part = json!({"functionCall": {
             "id": said.call_id(index, "fc-"), "name": call.name, "args": call.arguments,
         }});
-        // Of calls side by side only the first is signed.
+        // Of parallel calls, only the first is signed.
         if signs
             && index == 0
             && let Some(fields) = part.as_object_mut()

@@ -1,9 +1,9 @@
-//! One spelling of a body: Google reads protocol buffers, and so takes `snake_case` as well as `camelCase`. Its own SDK
-//! sends both: what it converts by hand in the one, what it makes of Python types in the other.
+//! Normalisation of field names: Google reads protocol buffers, so both `snake_case` and `camelCase` are valid. Its
+//! own SDK sends both: one for fields converted by hand, the other for Python types.
 
 use serde_json::Value;
 
-/// Fields whose contents are the caller's own, and not Google's.
+/// Fields whose contents belong to the caller.
 const OPAQUE: [&str; 10] = [
     "args",
     "response",
@@ -17,10 +17,10 @@ const OPAQUE: [&str; 10] = [
     "partMetadata",
 ];
 
-/// Fields whose names are the caller's own, and their contents Google's.
+/// Fields whose keys belong to the caller and whose contents are Google's.
 const NAMED: [&str; 2] = ["properties", "defs"];
 
-/// The same with all of Google's fields in `camelCase`.
+/// Returns the value with all of Google's fields in `camelCase`.
 pub(super) fn one(value: &Value) -> Value {
     match value {
         Value::Object(map) => map

@@ -10,7 +10,7 @@ use super::super::seen::{Choice, Tool};
 
 const MOST: usize = 512;
 
-/// Reads the function declarations of all tools.
+/// Parses the function declarations of all tools.
 pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<Tool>, Wrong> {
     let Some(list) = fields.get("tools") else {
         return Ok(Vec::new());
@@ -77,7 +77,7 @@ fn is_function_name(name: &str) -> bool {
             .all(|letter| letter.is_ascii_alphanumeric() || "_.:-".contains(letter))
 }
 
-/// Reads whether functions must be called.
+/// Parses whether functions must be called.
 pub(super) fn choice(fields: &Fields<'_>, tools: &[Tool]) -> Result<Choice, Wrong> {
     let Some(at) = fields.get("toolConfig") else {
         return Ok(Choice::Auto);

@@ -1,4 +1,4 @@
-//! What Google refuses of a request as a whole, and of how to generate.
+//! Google's checks of a whole request and of the generation parameters.
 
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ const GENERATION: [&str; 22] = [
     "routingConfig",
 ];
 
-/// What is wanted of an answer.
+/// The requested form of an answer.
 #[derive(Debug, Default)]
 struct Wanted {
     schema: Option<Value>,
@@ -57,7 +57,7 @@ struct Wanted {
     temperature: Option<f64>,
 }
 
-/// Checks a request, and says what it asks.
+/// Checks a request and returns it in the common form.
 pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     authenticate(request)?;
     needs_json(
@@ -206,7 +206,7 @@ fn thinking(fields: &Fields<'_>, rules: Gemini, max_tokens: Option<u64>) -> Resu
             ));
         }
     }
-    // What is thought counts as said: such an answer ends before it begins.
+    // Thinking counts as output, so such an answer would end before it begins.
     if let (Some(budget), Some(most)) = (thinking.get("thinkingBudget"), max_tokens)
         && budget.whole(0)? >= most
     {

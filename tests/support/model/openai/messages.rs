@@ -1,4 +1,4 @@
-//! OpenAI's conversations: roles, contents, and that every call is answered right after it was made.
+//! OpenAI's conversations: roles, contents, and a result directly after every call.
 
 use super::super::check::{At, Fields, Wrong};
 use super::super::seen::{Said, Turn};
@@ -12,7 +12,7 @@ const ROLES: [&str; 6] = [
     "developer",
 ];
 
-/// Reads the messages: the system prompt, and the turns.
+/// Parses the messages into the system prompt and the turns.
 pub(super) fn read(messages: &At<'_>, model: &str) -> Result<(String, Vec<Turn>), Wrong> {
     let mut system = Vec::new();
     let mut turns = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn read(messages: &At<'_>, model: &str) -> Result<(String, Vec<Turn>)
     Ok((system.join("\n\n"), turns))
 }
 
-/// Whether any message says "json", which JSON mode demands.
+/// Returns whether any message contains "json", which JSON mode requires.
 pub(super) fn says_json(system: &str, turns: &[Turn]) -> bool {
     let says = |text: &str| text.to_lowercase().contains("json");
     says(system)
@@ -153,7 +153,7 @@ fn result(message: &At<'_>, open: &mut Vec<String>) -> Result<Turn, Wrong> {
     })
 }
 
-/// Text, or a list of parts that are text.
+/// Reads text, or a list of text parts.
 fn texts(content: &At<'_>, kinds: &[&str]) -> Result<String, Wrong> {
     if content.value.is_string() {
         return content.text().map(str::to_owned);

@@ -1,14 +1,14 @@
-//! OpenAI's answers: whole, and as a stream of chunks.
+//! OpenAI's answers as one body and as a stream of chunks.
 
 use serde_json::{Map, Value, json};
 
 use super::super::reply::{Called, Stop};
 use super::super::wire::{Rendered, Said, pieces};
 
-/// The instant at which everything was created: no clock is read for it.
+/// The creation time of every answer, since the fake reads no clock.
 const CREATED: u64 = 1_767_225_600;
 
-/// An answer as it was asked for.
+/// Renders an answer, as a stream if requested.
 pub(in super::super) fn render(said: &Said<'_>) -> Rendered {
     if said.seen.streamed {
         Rendered::Events(stream(said))
@@ -35,7 +35,7 @@ fn usage(said: &Said<'_>) -> Value {
     })
 }
 
-/// Text and refusal: one of them is null.
+/// Returns text and refusal, one of which is null.
 fn contents(said: &Said<'_>) -> (Value, Value) {
     let text = said.answer.text.clone();
     if said.answer.stop == Some(Stop::Refused) {
@@ -47,8 +47,8 @@ fn contents(said: &Said<'_>) -> (Value, Value) {
     }
 }
 
-/// What the model thought, by the names of who shows it: OpenAI counts it only, DeepSeek has a name for it, and vLLM,
-/// where a model has its name at the hub, says it by an older and a newer one, be it null.
+/// Returns the reasoning under the field names of each server. OpenAI only counts it, DeepSeek has one name, and vLLM
+/// (model names of the hub) has an older and a newer name, also for null.
 fn thought(said: &Said<'_>) -> Map<String, Value> {
     let names: &[&str] = match said.seen.model.as_str() {
         model if model.starts_with("deepseek-ai/") => &["reasoning_content", "reasoning"],
@@ -64,7 +64,7 @@ fn thought(said: &Said<'_>) -> Map<String, Value> {
         .collect()
 }
 
-/// The id of a call: Kimi's name the tool and its number, whichever turn it is.
+/// Returns the id of a call. Kimi's ids contain the tool and its index, in every turn alike.
 fn call_id(said: &Said<'_>, index: usize, call: &Called) -> String {
     if said.seen.model.starts_with("moonshotai/") {
         return format!("functions.{}:{index}", call.name);
@@ -110,7 +110,7 @@ fn stream(said: &Said<'_>) -> Vec<String> {
             "model": said.seen.model, "service_tier": "default", "system_fingerprint": "fp_fake",
             "choices": choices,
         });
-        // Only where the usage was asked for do chunks have the field, null in all but the last.
+        // Chunks have the field only if usage was requested; it is null in all but the last.
         if said.seen.streams_usage
             && let Some(fields) = chunk.as_object_mut()
         {

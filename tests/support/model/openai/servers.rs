@@ -1,6 +1,6 @@
-//! Servers that speak OpenAI's chat completions in their own ways: what they refuse, leave out and answer.
+//! Servers with OpenAI's chat completions and deviations: what they refuse, leave out and answer.
 //!
-//! Seen of llama.cpp's server as xllamacpp 2026.10.11549 has it, and of LiteLLM's proxy 1.80 to 1.110.
+//! Observed with llama.cpp's server in xllamacpp 2026.10.11549, and LiteLLM's proxy 1.80 to 1.110.
 
 use serde_json::{Value, json};
 
@@ -8,20 +8,19 @@ use super::super::seen::Choice;
 use super::super::wire::{Refused, Request, is_wrong_key};
 use super::super::{Kind, Seen, Trouble};
 
-/// Which server the fake is, on OpenAI's wire.
+/// The server that the fake imitates on OpenAI's protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Server {
-    /// OpenAI.
     #[default]
     OpenAi,
-    /// llama.cpp: no key, no boolean schemas, no tools beside a schema for the answer.
+    /// llama.cpp: no key, no boolean schemas, no tools together with a response schema.
     LlamaCpp,
-    /// The proxy of LiteLLM, with a master key and without a database.
+    /// LiteLLM's proxy, with a master key and without a database.
     Litellm,
 }
 
 impl Server {
-    /// Refuses what this server refuses before all else; a key that it does not ask for counts as sent.
+    /// Refuses requests by the rules of this server. A key that the server does not need counts as sent.
     pub(in super::super) fn admit(self, request: &mut Request) -> Result<(), Refused> {
         match self {
             Self::OpenAi => Ok(()),
@@ -43,7 +42,7 @@ impl Server {
         }
     }
 
-    /// Leaves out of a request what this server does not hand on to its model.
+    /// Removes parts of a request that this server does not pass to its model.
     pub(in super::super) fn reduce(self, seen: &mut Seen) {
         if self != Self::LlamaCpp {
             return;
@@ -57,7 +56,7 @@ impl Server {
         }
     }
 
-    /// Puts an error into the form of this server.
+    /// Converts an error to the format of this server.
     pub(in super::super) fn word(self, trouble: &Trouble, mut refusal: Refused) -> Refused {
         if self != Self::Litellm {
             return refusal;
@@ -101,7 +100,7 @@ fn unreadable_schema(at: &str) -> Value {
     json!({"error": {"code": 400, "message": message, "type": "invalid_request_error"}})
 }
 
-/// Where the first schema stands that is a boolean, in a tool or in the answer's schema.
+/// Returns the place of the first boolean schema in a tool or the response schema.
 fn boolean_schema(body: &Value) -> Option<String> {
     let tools = body.get("tools").and_then(Value::as_array);
     let of_tools = tools.into_iter().flatten();

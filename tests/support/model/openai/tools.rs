@@ -1,4 +1,4 @@
-//! OpenAI's tools and wanted formats.
+//! OpenAI's tools and response formats.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use super::super::schema;
 use super::super::seen::{Choice, Tool};
 use super::validate::flag;
 
-/// OpenAI takes 128 tools.
+/// OpenAI accepts at most 128 tools.
 const MOST_TOOLS: usize = 128;
 const LONGEST_DESCRIPTION: usize = 1024;
 
-/// Reads the tools.
+/// Parses the tools.
 pub(super) fn read(fields: &Fields<'_>, rules: OpenAi) -> Result<Vec<Tool>, Wrong> {
     let Some(list) = fields.get("tools") else {
         for name in ["tool_choice", "parallel_tool_calls"] {
@@ -105,7 +105,7 @@ fn checked_name(fields: &Fields<'_>) -> Result<String, Wrong> {
     Ok(name.to_owned())
 }
 
-/// Reads which tool must be called; it must be on offer.
+/// Parses which tool must be called, which must be among the tools.
 pub(super) fn choice(fields: &Fields<'_>, tools: &[Tool]) -> Result<Choice, Wrong> {
     let Some(at) = fields.get("tool_choice") else {
         return Ok(Choice::Auto);
@@ -129,7 +129,7 @@ pub(super) fn choice(fields: &Fields<'_>, tools: &[Tool]) -> Result<Choice, Wron
     Ok(Choice::Tool(name.to_owned()))
 }
 
-/// What form the answer must have.
+/// The requested form of an answer.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     pub(super) schema: Option<Value>,

@@ -1,4 +1,4 @@
-//! What OpenAI refuses of a request as a whole, and of a model's parameters.
+//! OpenAI's checks of a whole request and of a model's parameters.
 
 use super::super::cache::Prompt;
 use super::super::check::{At, Fields, Wrong};
@@ -50,7 +50,7 @@ const FIELDS: [&str; 37] = [
 ];
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-/// Checks a request, and says what it asks.
+/// Checks a request and returns it in the common form.
 pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     authenticate(request)?;
     version(request)?;
@@ -99,7 +99,7 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     })
 }
 
-/// Azure's older path wants a version, its newer one must not have one that it does not know.
+/// Checks the API version. Azure's older path requires one; its newer path refuses unknown ones.
 fn version(request: &Request) -> Result<(), Wrong> {
     let version = request.query.get("api-version").map(String::as_str);
     let missing = request.provider == Provider::Azure
@@ -127,7 +127,7 @@ fn stream_options(fields: &Fields<'_>, streamed: bool) -> Result<bool, Wrong> {
     flag(&options, "include_usage")
 }
 
-/// Checks sampling, effort and caps; gives the cap.
+/// Checks sampling, effort and limits, and returns the limit.
 fn parameters(fields: &Fields<'_>, model: &str, rules: OpenAi) -> Result<Option<u64>, Wrong> {
     ranges(fields)?;
     let effort = match fields.get("reasoning_effort") {
@@ -173,7 +173,7 @@ fn parameters(fields: &Fields<'_>, model: &str, rules: OpenAi) -> Result<Option<
     cap(fields)
 }
 
-/// What a model refuses while it reasons.
+/// Checks parameters that a model refuses while it reasons.
 fn reasoning(fields: &Fields<'_>, model: &str, rules: OpenAi) -> Result<(), Wrong> {
     for name in [
         "temperature",
@@ -235,7 +235,7 @@ fn ranges(fields: &Fields<'_>) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Sampling parameters may only say what is the default anyway.
+/// Checks that a sampling parameter has its default value.
 fn refuse_sampling(fields: &Fields<'_>, name: &str) -> Result<(), Wrong> {
     let Some(at) = fields.get(name) else {
         return Ok(());

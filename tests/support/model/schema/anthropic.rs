@@ -1,12 +1,12 @@
-//! What Anthropic compiles into a grammar: closed objects, no bounds, nothing that refers to itself, few choices.
-//! Source: "Structured outputs", JSON Schema limitations, and the function that makes schemas fit in its Python SDK.
+//! Anthropic's dialect for grammars: closed objects, no bounds, no recursion, few unions. Source: "Structured
+//! outputs", JSON Schema limitations, and the function that makes schemas fit in its Python SDK.
 
 use serde_json::Value;
 
 use super::super::check::{At, Wrong};
 use super::{inner, is_of, properties, required, resolve};
 
-/// How much of it one request may hold.
+/// Limits for the schemas of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Limits {
     pub(in super::super) strict_tools: usize,
@@ -22,7 +22,7 @@ impl Limits {
     };
 }
 
-/// What the schemas of a request have taken of the limits.
+/// The part of the limits that a request has used.
 #[derive(Debug, Default)]
 pub(in super::super) struct Taken {
     optional: usize,
@@ -63,7 +63,7 @@ const FORMATS: [&str; 10] = [
     "uuid",
 ];
 
-/// Checks a schema whose fit is guaranteed.
+/// Checks a schema in strict mode.
 pub(in super::super) fn check(
     schema: &At<'_>,
     limits: Limits,
@@ -88,7 +88,7 @@ pub(in super::super) fn check(
     Ok(())
 }
 
-/// Checks the schema of a tool that is not strict.
+/// Checks the schema of a tool without strict mode.
 pub(in super::super) fn check_loose(schema: &At<'_>) -> Result<(), Wrong> {
     let fields = schema.any_fields()?;
     fields.need("type")?.one_of(&["object"])?;
@@ -179,7 +179,7 @@ fn check_object(schema: &At<'_>, taken: &mut Taken) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Whether a reference leads back to where it was followed from.
+/// Returns whether a reference is recursive.
 fn recurses(schema: &Value, root: &Value, path: &mut Vec<String>) -> bool {
     match schema {
         Value::Object(map) => {

@@ -1,5 +1,5 @@
-//! Google's two dialects: its own `Schema` (OpenAPI 3.0, and only some of it), and `…JsonSchema`, which takes some of
-//! JSON schema. Source: the API reference of `Schema` and `responseJsonSchema`, and the types of its Python SDK.
+//! Google's two dialects: its own `Schema` (a part of OpenAPI 3.0), and `…JsonSchema` (a part of JSON Schema).
+//! Source: the API reference of `Schema` and `responseJsonSchema`, and the types of its Python SDK.
 
 use super::super::check::{At, Wrong};
 use super::{inner, properties, required, resolve};
@@ -57,7 +57,7 @@ const TYPES: [&str; 7] = [
     "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL",
 ];
 
-/// Checks a `Schema`: of arguments, or of an answer.
+/// Checks a `Schema` of arguments or an answer.
 pub(in super::super) fn check(schema: &At<'_>) -> Result<(), Wrong> {
     let fields = schema.fields(&FIELDS)?;
     if !fields.has("type") && !fields.has("anyOf") {
@@ -120,8 +120,8 @@ fn check_required(schema: &At<'_>) -> Result<(), Wrong> {
     }
 }
 
-/// Checks a `responseJsonSchema` or `parametersJsonSchema`. Google says that what is not listed is not supported; it
-/// may be ignored there, but then the answer does not fit, so it is refused here.
+/// Checks a `responseJsonSchema` or `parametersJsonSchema`. Google says that unlisted keywords are not supported. The
+/// real API may ignore them, but then the answer does not fit, so they are refused here.
 pub(in super::super) fn check_json(schema: &At<'_>) -> Result<(), Wrong> {
     walk_json(schema, schema)
 }

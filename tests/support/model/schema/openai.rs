@@ -1,5 +1,5 @@
-//! OpenAI's strict mode: every object closed, every field required, and only some keywords.
-//! Source: "Structured model outputs", supported schemas, and the helper that makes schemas strict in its Python SDK.
+//! OpenAI's strict mode: every object is closed, every field required, and only some keywords are allowed. Source:
+//! "Structured model outputs", supported schemas, and the helper that makes schemas strict in its Python SDK.
 
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ const DEEPEST: usize = 10;
 const MOST_PROPERTIES: usize = 5000;
 const MOST_WORDS: usize = 1000;
 
-/// Checks a schema for strict mode. `of` is what it is for, as errors name it: `response_format 'plan'`.
+/// Checks a schema in strict mode. `of` is the name of its place in errors: `response_format 'plan'`.
 pub(in super::super) fn check(schema: &At<'_>, of: &str) -> Result<(), Wrong> {
     let mut count = Count::default();
     let root = At {
@@ -85,7 +85,7 @@ pub(in super::super) fn check(schema: &At<'_>, of: &str) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Checks a schema that is not strict: it must be a schema, of an object.
+/// Checks a schema without strict mode, which must be that of an object.
 pub(in super::super) fn check_loose(schema: &At<'_>, of: &str) -> Result<(), Wrong> {
     schema.any_fields()?;
     if !is_of(schema, "object") {
