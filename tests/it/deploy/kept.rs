@@ -39,7 +39,7 @@ fn the_unit_overrules_no_store_and_the_default_lies_where_it_may_write() {
 fn the_runbook_runs_commands_beside_the_unit_as_the_unit_runs_the_worker() {
     let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
     let unit = read("deploy/systemd/nightshift.service");
-    let told = read("docs/runbook.md");
+    let told = read("docs/commands.md");
     let (_, told) = told.split_once("```sh\nfunction nightshift {\n").unwrap();
     let (told, _) = told.split_once("\n}\n").unwrap();
     // In the place of `sudo` what it is told to run, a word a line.

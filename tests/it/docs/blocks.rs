@@ -95,7 +95,7 @@ const NOT_RUN: [(&str, &str, &str); 25] = [
         "it takes nine minutes",
     ),
     (
-        "docs/runbook.md",
+        "docs/commands.md",
         "function nightshift",
         "it needs the unit; tests/it/deploy/kept.rs compares it with that",
     ),
