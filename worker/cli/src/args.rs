@@ -209,7 +209,7 @@ pub(crate) enum HowToWork {
 }
 
 impl HowToWork {
-    /// The engine's word for it.
+    /// Returns the engine's strategy.
     pub(crate) const fn strategy(self) -> Strategy {
         match self {
             Self::Auto => Strategy::Auto,

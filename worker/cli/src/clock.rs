@@ -1,4 +1,4 @@
-//! The only place that reads the wall clock.
+//! The system clock. Only this module reads it.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::Clock;

@@ -1,4 +1,4 @@
-//! The commands, a file each.
+//! The commands, one file each.
 
 mod cases;
 mod config;
@@ -27,7 +27,7 @@ use crate::exit::Exit;
 use crate::telemetry::Telemetry;
 use crate::wiring::App;
 
-/// Runs what the command line asks for.
+/// Runs the command of the command line.
 pub(crate) async fn run(args: Args) -> Result<(), Exit> {
     let named = args.config.as_deref();
     let loaded = match args.command {
@@ -36,13 +36,13 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
     };
     let level = &loaded.config.log.level;
     let level = match args.command {
-        // What libraries say of what they meet is told as findings.
+        // The doctor reports problems as findings, so log lines of libraries are off.
         Command::Doctor(_) => "off,nightshift_cli=error",
-        // It tells by itself what could not be read.
+        // The demo prints by itself what could not be read.
         Command::Demo(_) => &format!("{level},nightshift_pipeline::intake=error"),
         _ => level,
     };
-    // Only where cases are opened or triaged.
+    // Only these commands open or triage cases.
     let has_traces = matches!(
         args.command,
         Command::Worker(_) | Command::Run(_) | Command::DeadLetters(DeadLetters::Retry { .. })
@@ -63,7 +63,7 @@ async fn carry_out(
         Command::Playbooks(command) => playbooks::run(&loaded, &command),
         Command::Demo(options) => demo::run(&loaded, &options).await,
         Command::Run(options) => run::run(&App::build(&loaded).await?, &options).await,
-        // On any machine: it needs no store.
+        // This command needs no store and runs on any machine.
         Command::Cases(Cases::Verify(options)) => cases::verify::run(&options),
         Command::Cases(command) => {
             cases::run(&App::build_on_existing(&loaded).await?, &command).await
@@ -86,7 +86,7 @@ async fn carry_out(
         Command::Doctor(options) => doctor::run(&loaded, &options).await,
         Command::Worker(options) => {
             let ended = Box::pin(worker::run(loaded, &options, telemetry)).await;
-            // Whoever reads its log by machine reads why it ended too.
+            // A JSON log must also contain the reason why the worker ended.
             ended.map_err(|exit| match telemetry.is_json() {
                 true => exit.logged(),
                 false => exit,
@@ -96,13 +96,13 @@ async fn carry_out(
     }
 }
 
-/// A token that is cancelled when the process is told to stop: cases are then given back at their turn. Told a second
-/// time, the process ends at once.
+/// Returns a token that the first stop signal cancels. Cases are then given back at their next turn. A second signal
+/// ends the process at once.
 fn stop_on_signal() -> CancellationToken {
     let stop = CancellationToken::new();
     let told = stop.clone();
     drop(TASKS.spawn(async move {
-        // Both are there from the start: one that comes between is not missed.
+        // The handlers exist before the first wait, so no signal is missed in between.
         let mut signals = Signals::new();
         signals.next().await;
         tracing::info!("told to stop; told once more, the process ends at once");
@@ -117,7 +117,7 @@ fn stop_on_signal() -> CancellationToken {
 static TASKS: std::sync::LazyLock<tokio_util::task::TaskTracker> =
     std::sync::LazyLock::new(tokio_util::task::TaskTracker::new);
 
-/// What tells a process to stop: Ctrl-C, and SIGTERM where there is one.
+/// The signals that stop a process: Ctrl-C, and SIGTERM where it exists.
 struct Signals {
     #[cfg(unix)]
     both: Option<[tokio::signal::unix::Signal; 2]>,
@@ -139,7 +139,7 @@ impl Signals {
         Self {}
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     async fn next(&mut self) {
         #[cfg(unix)]
         if let Some([interrupt, terminate]) = &mut self.both {

@@ -1,7 +1,7 @@
-//! Configuration: the compiled-in defaults, a file, the environment, in this order.
+//! The configuration: compiled-in defaults, then a file, then the environment.
 //!
-//! `config.default.toml` is defaults and reference in one. A key that it does not know is refused, with the nearest one
-//! it does; nothing here opens a database or a register.
+//! `config.default.toml` holds the defaults and documents them. An unknown key is refused with the nearest known one.
+//! Nothing here opens a database or a register.
 
 mod blobs;
 mod canary;
@@ -129,7 +129,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// The file of certificates that a server is checked with, wherever it is named; none where there is none.
+    /// Returns the certificate file for the database server, from this table or from the address.
     pub(crate) fn authorities(&self) -> Option<PathBuf> {
         if self.ca_file.as_os_str().is_empty() {
             return Address::parse(&self.url)?.authorities();
@@ -233,7 +233,7 @@ pub(crate) struct CaseLimits {
 }
 
 impl CaseLimits {
-    /// The caps of a case.
+    /// Returns the limits of one case.
     pub(crate) const fn of_a_case(&self) -> Limits {
         Limits {
             first_plan_steps: self.first_plan_steps,
@@ -253,7 +253,7 @@ impl CaseLimits {
 }
 
 impl Config {
-    /// Where links in messages lead: to our pages, where they can be reached from elsewhere.
+    /// Returns the settings of links in messages, which lead to the pages if these are public.
     pub(crate) fn links(&self) -> nightshift_report::Links {
         let public_url = Some(self.web.public_url.clone());
         nightshift_report::Links {
@@ -261,13 +261,13 @@ impl Config {
         }
     }
 
-    /// How often benign cases are evaluated again; none: never.
+    /// Returns the interval of re-evaluations, or `None` if they are off.
     pub(crate) fn recheck_every(&self) -> Option<chrono::TimeDelta> {
         let hours = self.limits.recheck_hours;
         (hours > 0).then(|| chrono::TimeDelta::hours(i64::from(hours)))
     }
 
-    /// What becomes of alerts that come again, in storms, or muted. The error says which mute is wrong, and how.
+    /// Returns the rules for repeated alerts, storms and mutes. The error names the invalid mute and the problem.
     pub(crate) fn admission(&self) -> Result<AdmissionPolicy, String> {
         let routes = Routes {
             rules: self.routes.clone(),
@@ -285,7 +285,7 @@ impl Config {
         })
     }
 
-    /// Takes relative paths from the folder of the configuration file.
+    /// Resolves relative paths against the folder of the configuration file.
     fn resolve(mut self, base: &Path) -> Self {
         let from_base = |path: &mut PathBuf| {
             if !path.as_os_str().is_empty() && path.is_relative() {

@@ -1,10 +1,10 @@
-//! How a command ends: exit codes, and errors as people read them.
+//! Exit codes of commands, and their error messages.
 
 use std::process::ExitCode;
 
 use nightshift_pipeline::StoreError;
 
-/// Why a command did not end well.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Exit {
     /// The run failed: 1.
@@ -13,19 +13,19 @@ pub(crate) enum Exit {
     Usage(anyhow::Error),
     /// Bad configuration: 64.
     Config(anyhow::Error),
-    /// Whoever read our output went away: 0, like every filter.
+    /// The reader of the output closed it: 0, as for every filter.
     Closed,
-    /// It was said already: this code.
+    /// The error was printed already: this code.
     Said(u8),
 }
 
 impl Exit {
-    /// Bad usage or input, in words.
+    /// Makes an error of usage or input.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self::Usage(anyhow::Error::msg(text.into()))
     }
 
-    /// Says it on standard error, and gives the code.
+    /// Prints the error on standard error and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         if !matches!(self, Self::Closed | Self::Said(_)) {
             crate::output::say(&format!("error: {}", self.words()));
@@ -33,7 +33,7 @@ impl Exit {
         ExitCode::from(self.code())
     }
 
-    /// The same as a line of the log; what is left of it is the code.
+    /// Logs the error and keeps only the exit code.
     pub(crate) fn logged(self) -> Self {
         if !matches!(self, Self::Closed | Self::Said(_)) {
             crate::logs::error(&self.words());
@@ -51,7 +51,7 @@ impl Exit {
         }
     }
 
-    /// What is wrong, with its causes.
+    /// Returns the error with its causes.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Failed(error) | Self::Usage(error) | Self::Config(error) => format!("{error:#}"),

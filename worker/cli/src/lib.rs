@@ -1,5 +1,5 @@
-//! The top floor: configuration, wiring, metrics and commands. It decides nothing about alerts; it puts the adapters
-//! behind the ports, and lets the pipeline run.
+//! The command line program: configuration, wiring, metrics and commands. It connects the adapters to the ports and
+//! runs the pipeline. It decides nothing about alerts.
 
 mod args;
 mod clock;
@@ -19,16 +19,16 @@ use std::time::Duration;
 
 use clap::Parser;
 
-/// How long the process waits for its own threads when it ends.
+/// How long the process waits for its own threads at the end.
 const LINGER: Duration = Duration::from_millis(300);
 
-/// Threads for what waits: one for two cores. Cases mostly wait, and as many threads as cores wake each other for work
-/// that one of them would have done (docs/performance.md). Reading of files and what else blocks has threads of its own.
+/// Returns the number of async threads, one for two cores. Cases mostly wait, and with a thread per core, threads
+/// wake each other for work that one could have done (docs/performance.md). Blocking work has its own threads.
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
 }
 
-/// Runs the command of this process's arguments.
+/// Runs the command of the command line.
 #[must_use]
 pub fn main() -> ExitCode {
     let args = args::Args::parse();
@@ -41,8 +41,9 @@ pub fn main() -> ExitCode {
         Err(error) => return exit::Exit::Failed(error.into()).report(),
     };
     let result = runtime.block_on(Box::pin(command::run(args)));
-    // A read of standard input or a name look-up may hang for ever; nothing that matters is left to wait for. All other
-    // threads are waited for: to detach one that is just ending can crash in the C library (glibc, bug 19951).
+    // Reads of standard input and name look-ups may block for ever, and nothing important depends on them. All other
+    // threads are waited for, because detaching a thread that is just ending can crash in the C library (glibc, bug
+    // 19951).
     runtime.shutdown_timeout(LINGER);
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,8 +1,8 @@
-//! The log: one line per event on standard error, as JSON or for people.
+//! The log: one line per event on standard error, as JSON or text.
 //!
-//! Each line has the fields of the spans that it was written in, so that what is done for a case names the case and its
-//! trace, whichever crate says it. What stands in a line may come from outside, or hold a secret that an error quotes:
-//! every text is cleaned on its way. Reports and progress are no log lines.
+//! Each line has the fields of its spans, so a line about a case names the case and its trace, whichever crate wrote
+//! it. Values may be foreign or quote secrets, so every text is cleaned. Reports and progress are not part of the
+//! log.
 
 mod fields;
 mod line;
@@ -29,14 +29,14 @@ use crate::traces;
 
 pub(crate) use self::fields::clean;
 
-/// The log of this process. What is written, and how, may change while it runs.
+/// The log of this process. Its filter and format can change while it runs.
 pub(crate) struct Log {
     filter: reload::Handle<EnvFilter, Registry>,
     is_json: Arc<AtomicBool>,
 }
 
 impl Log {
-    /// Begins to write lines to standard error, and to hand spans to this layer.
+    /// Starts writing lines to standard error and passing spans to this layer.
     pub(crate) fn start(
         filter: EnvFilter,
         format: LogFormat,
@@ -48,9 +48,9 @@ impl Log {
             is_coloured: console::colors_enabled_stderr() && !no_colour(),
             out: Mutex::new(std::io::stderr()),
         };
-        // One filter before all layers. A filter of a layer of its own keeps its answer for the thread until an event
-        // follows; where somebody only asks whether a line would be written, as the crate `log` does, it swallows a later
-        // one.
+        // One filter comes before all layers. A filter within a layer keeps its answer for the thread until an event
+        // follows. If code only asks whether a line would be written, as the crate `log` does, such a filter drops a
+        // later line.
         let (layer, filter) = reload::Layer::new(filter);
         let written: Written = tracing_subscriber::registry().with(layer).with(lines);
         written.with(spans).init();
@@ -58,61 +58,60 @@ impl Log {
         Self { filter, is_json }
     }
 
-    /// Whether each line is an object.
+    /// Returns whether lines are JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.is_json.load(Ordering::Relaxed)
     }
 
-    /// From now on lines are these, and look so.
+    /// Changes the filter and the format.
     pub(crate) fn follow(&self, filter: EnvFilter, format: LogFormat) {
         let is_json = format == LogFormat::Json;
         self.is_json.store(is_json, Ordering::Relaxed);
         if let Err(error) = self.filter.reload(filter) {
             tracing::error!(%error, "[log] level stays as it was");
         }
-        // What is said through the crate `log` is held up before it gets here.
+        // The crate `log` filters its lines before they get here.
         let loudest = LevelFilter::current().to_string();
         log::set_max_level(loudest.parse().unwrap_or(log::LevelFilter::Trace));
     }
 }
 
-/// What spans are handed on by: everything that makes lines.
+/// The subscriber below the layer of spans: all that writes lines.
 type Written = Layered<Lines<Stderr>, Layered<reload::Layer<EnvFilter, Registry>, Registry>>;
 
-/// Libraries, as their lines name them, that say at their own level what is no news, and how much of that is written: the
-/// one that migrates tells of each step that there is nothing to do; what the one of RabbitMQ calls an error is told by its
-/// source, where it is one.
+/// Libraries that log routine events at a high level, with the level they get. `refinery_core` logs each step without
+/// a migration. Errors of `lapin` are reported by the source that they concern.
 const TALKATIVE: [(&str, &str); 2] = [("refinery_core", "warn"), ("lapin", "off")];
 
-/// The words for how much is written.
+/// The log levels.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// Of what this process says to whoever started it, whichever lines are written.
+/// The target of messages to the user who started the process, which are always written.
 const SAID: &str = "nightshift::said";
 
-/// Says a line as it stands, or, where lines are JSON, as one of those.
+/// Prints a message to the user, or logs it if lines are JSON.
 pub(crate) fn say(text: &str) {
     tracing::info!(target: SAID, "{text}");
 }
 
-/// The same of what did not go as it should.
+/// Prints a warning to the user, as `say` does.
 pub(crate) fn warn(text: &str) {
     tracing::warn!(target: SAID, "{text}");
 }
 
-/// The same of why the program ends.
+/// Prints why the program ends, as `say` does.
 pub(crate) fn error(text: &str) {
     tracing::error!(target: SAID, "{text}");
 }
 
-/// Says that the program met a fault of its own: as a line like all others, since its text may quote what is worked on.
+/// Logs a panic. The text is cleaned like that of other lines, because it may quote data.
 fn tell_of(panic: &std::panic::PanicHookInfo<'_>) {
     let at = panic.location().map(ToString::to_string);
     let why = panic.payload_as_str().unwrap_or("no reason is given");
     tracing::error!(target: SAID, "a fault of this program, at {}: {why}", at.as_deref().unwrap_or("an unknown place"));
 }
 
-/// What is written, and whether spans of traces are made.
+/// Builds the filter from a level, and enables the spans of traces.
 pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result<EnvFilter, Exit> {
     let bad = |error: &dyn std::fmt::Display| {
         Exit::Config(anyhow::anyhow!("[log] level = {level:?}: {error}"))
@@ -124,7 +123,7 @@ pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result
         )));
     }
     let mut filter = EnvFilter::try_new(of_ours(level)).map_err(|error| bad(&error))?;
-    // Spans of traces are no business of the log, and cost nothing where nobody wants them.
+    // Spans of traces are not part of the log and cost nothing when disabled.
     for (target, is_wanted) in [
         (traces::TARGET, has_traces),
         (traces::CONTENT, has_content),
@@ -143,8 +142,8 @@ pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result
     Ok(filter)
 }
 
-/// The same, but that a level which is said of everything holds for what we say ourselves: libraries write out below `info`
-/// what they send and get, a message as it came or the password of a broker, byte by byte, where nothing can be redacted.
+/// Limits a global level below `info` to our own crates. At such levels libraries write messages or broker passwords
+/// byte by byte, which cannot be redacted.
 fn of_ours(level: &str) -> String {
     let capped = |word: &str| match word.trim().parse::<LevelFilter>() {
         Ok(said) if said > LevelFilter::INFO => format!("info,nightshift={said}"),
@@ -154,10 +153,10 @@ fn of_ours(level: &str) -> String {
     words.join(",")
 }
 
-/// What stands alone between commas and is no level. `EnvFilter` takes it for a part of the program, says everything of that
-/// one, and nothing of all others.
+/// Returns a word that is not a level. `EnvFilter` would take it for a module, enable all lines of that, and disable
+/// all others.
 fn unknown(level: &str) -> Option<&str> {
-    // What stands in brackets is a span.
+    // Brackets contain a span.
     let is_plain = |word: &&str| !word.contains(['=', '[', ']', '{', '}', '"']);
     let words = level.split(',').map(str::trim).filter(is_plain);
     let mut wrong = words.filter(|word| word.parse::<LevelFilter>().is_err());
@@ -216,7 +215,7 @@ where
             false => line.text(self.is_coloured),
         };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever reads the log may have gone; the work goes on.
+        // The reader of the log may be gone; the work continues.
         drop(out.write_all(text.as_bytes()));
     }
 }

@@ -1,7 +1,7 @@
-//! Every metric, declared once: name, help, unit, labels. The lower floors count through the port `Meter`.
+//! The declaration of every metric with its name, help, unit and labels. Other crates count through the port `Meter`.
 //!
-//! Label values are closed sets: words of ours, or names from the configuration. Series that can be known before
-//! anything happens start at 0.
+//! Label values are closed sets: fixed words or names of the configuration. Series that are known in advance start at
+//! 0.
 
 mod begin;
 mod count;
@@ -34,11 +34,11 @@ const CASE_SECONDS: &[f64] = &[
 const TOOL_SECONDS: &[f64] = &[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0];
 const LLM_SECONDS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0];
 const STEPS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0];
-/// What is told of the budget of a day.
+/// The states of the day budget that are shown.
 const DAY_STATES: [&str; 4] = ["spent", "spent_below_high", "cap", "reserved"];
 const CALLS: &[f64] = &[0.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0, 60.0];
 
-/// Feeds that need no configuration, and our own: of unreadable messages, and of canaries.
+/// Returns the built-in feeds, and our own for unreadable messages and canaries.
 fn feeds<'a>() -> impl Iterator<Item = &'a str> {
     let built_in: &[&'a str] = &BUILT_IN;
     let own = ["nightshift", CANARY_FEED];
@@ -56,12 +56,12 @@ pub(crate) struct Metrics {
     proof: Proof,
     waits: Waits,
     refused: IntGauge,
-    /// What the configuration names that is followed, after one before it.
+    /// The names of the followed configuration, once it replaced an earlier one.
     named: Mutex<Option<Named>>,
 }
 
 impl Metrics {
-    /// All metrics, registered.
+    /// Creates and registers all metrics.
     pub(crate) fn new() -> Result<Self, Error> {
         let registry = Registry::new();
         let declare = Declare(&registry);
@@ -85,14 +85,14 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// The metrics in the Prometheus text format.
+    /// Returns the metrics in the Prometheus text format.
     pub(crate) fn text(&self) -> Result<String, Error> {
         let mut bytes = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Writes the metrics to a file, whole or not at all.
+    /// Writes the metrics to a file atomically.
     pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
         use anyhow::Context;
         let folder = path
@@ -119,7 +119,7 @@ impl Meter for Metrics {
     }
 }
 
-/// What comes in and goes out.
+/// Metrics of intake and delivery.
 #[derive(Debug)]
 struct Flow {
     messages: IntCounterVec,
@@ -161,7 +161,7 @@ impl Flow {
     }
 }
 
-/// Cases as they end, and leases.
+/// Metrics of ended cases and of leases.
 #[derive(Debug)]
 struct Cases {
     ended: IntCounterVec,
@@ -170,7 +170,8 @@ struct Cases {
     model_calls: Histogram,
     exhausted: IntCounterVec,
     day: GaugeVec,
-    /// The bits of the cap of the day's budget that is followed; 0 where there is none. Before one is followed no number is.
+    /// The bits of the followed day budget, 0 without one. Before a configuration is followed, the value is not a
+    /// number.
     day_cap: AtomicU64,
     lease_lost: IntCounter,
     resumed: IntCounter,
@@ -239,7 +240,7 @@ impl Cases {
     }
 }
 
-/// Steps, reflections and tools.
+/// Metrics of steps, reflections and tools.
 #[derive(Debug)]
 struct Work {
     steps: IntCounterVec,
@@ -300,7 +301,7 @@ impl Work {
     }
 }
 
-/// Requests to language models.
+/// Metrics of requests to language models.
 #[derive(Debug)]
 struct Models {
     requests: IntCounterVec,
@@ -342,7 +343,7 @@ impl Models {
         })
     }
 
-    /// Begins all series of a model.
+    /// Creates all series of a model.
     fn begin(&self, provider: &str, model: &str) {
         for question in Asked::ALL.map(Asked::as_str) {
             for outcome in OUTCOMES {
@@ -360,16 +361,16 @@ impl Models {
     }
 }
 
-/// No label.
 const NONE: &[&str] = &[];
 
-/// What waits, in the store: the same in every process that reads it. A vector without labels can be taken back.
+/// Metrics of the backlog in the store, which are the same in every process. Vectors without labels are used because
+/// their series can be removed.
 #[derive(Debug)]
 struct Waits {
     inbox: IntGaugeVec,
     inbox_oldest: GaugeVec,
     inbox_urgent_oldest: GaugeVec,
-    /// Stays as it was last known when nothing else is: by it a worker is seen to be there.
+    /// This keeps its last value when the others are removed. It shows that a worker exists.
     running: IntGauge,
     outbox: IntGaugeVec,
     outbox_oldest: GaugeVec,
@@ -422,7 +423,7 @@ impl Waits {
     }
 }
 
-/// Claims, overrides, manipulation, and what people say of it all.
+/// Metrics of claims, overrides, manipulation and people's opinions.
 #[derive(Debug)]
 struct Proof {
     claims: IntCounterVec,

@@ -1,4 +1,4 @@
-//! Standard output and standard error: a closed pipe is no error of ours, and foreign text cannot steer a terminal.
+//! Standard output and standard error. A closed pipe is not an error, and foreign text cannot control the terminal.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex};
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 
-/// Columns of a terminal that does not tell.
+/// Columns of a terminal that reports no width.
 const COLUMNS: u16 = 100;
 
-/// Standard output behind a lock, for destinations that share it.
+/// Returns standard output behind a lock, for destinations that share it.
 pub(crate) fn stdout() -> Arc<Mutex<dyn Write + Send>> {
     Arc::new(Mutex::new(std::io::stdout()))
 }
@@ -31,12 +31,12 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Exit> {
     print(&text)
 }
 
-/// Writes a line to standard error. Nothing can be done where even that is closed.
+/// Writes a line to standard error and ignores a failure.
 pub(crate) fn say(text: &str) {
     drop(writeln!(std::io::stderr().lock(), "{text}"));
 }
 
-/// So many of something, in words: `1 file`, `2 files`.
+/// Formats a count: `1 file`, `2 files`.
 pub(crate) fn counted(number: usize, one: &str, several: &str) -> String {
     match number {
         1 => format!("1 {one}"),
@@ -44,7 +44,7 @@ pub(crate) fn counted(number: usize, one: &str, several: &str) -> String {
     }
 }
 
-/// Foreign text for one line of a terminal: no hidden characters, no live links, bounded.
+/// Formats foreign text for one line of a terminal: no hidden characters, no live links, bounded.
 pub(crate) fn plain(text: &str, most_chars: usize) -> String {
     let (text, _) = nightshift_alert::text::strip_hidden(text);
     let text = nightshift_alert::text::single_line(&text);
@@ -52,19 +52,19 @@ pub(crate) fn plain(text: &str, most_chars: usize) -> String {
     nightshift_alert::text::defang(&text)
 }
 
-/// Text of the operator for one line of a terminal, as it was written: no hidden characters, bounded.
+/// Formats text of the operator for one line of a terminal, unchanged except for hidden characters and its length.
 pub(crate) fn as_written(text: &str, most_chars: usize) -> String {
     let (text, _) = nightshift_alert::text::strip_hidden(text);
     let text = nightshift_alert::text::single_line(&text);
     nightshift_alert::text::cut(&text, most_chars).into_owned()
 }
 
-/// Whether standard output is a terminal that wants colour.
+/// Returns whether standard output is a terminal that wants colour.
 pub(crate) fn wants_colour() -> bool {
     std::io::stdout().is_terminal() && !crate::config::no_colour()
 }
 
-/// Columns of the terminal, between 60 and 120.
+/// Returns the columns of the terminal, between 60 and 120.
 pub(crate) fn width() -> usize {
     let columns = console::Term::stdout()
         .size_checked()
@@ -72,7 +72,7 @@ pub(crate) fn width() -> usize {
     usize::from(columns.clamp(60, 120))
 }
 
-/// Columns of the terminal, if standard output is one.
+/// Returns the columns of the terminal, if standard output is one.
 pub(crate) fn columns() -> Option<usize> {
     let columns = || {
         console::Term::stdout()
@@ -84,7 +84,7 @@ pub(crate) fn columns() -> Option<usize> {
         .then(|| usize::from(columns().unwrap_or(COLUMNS)))
 }
 
-/// Columns of a table whose texts wrap: those of the terminal, and enough for most rows where there is none.
+/// Returns the columns of a table with wrapped texts: those of the terminal, or enough for most rows without one.
 pub(crate) fn table_width() -> usize {
     columns().map_or(160, |columns| columns.clamp(60, 200))
 }

@@ -1,6 +1,6 @@
-//! Live progress on standard error: the plan, each call, each result, insights, what is done and what is open.
+//! Live progress on standard error: the plan, calls, results, insights, and what is open.
 //!
-//! A spinner with the elapsed time where standard error is a terminal, plain lines where it is none.
+//! On a terminal it shows a spinner with the elapsed time, elsewhere plain lines.
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
@@ -18,7 +18,7 @@ use crate::output::{plain, say};
 /// Most characters of a line.
 const MOST_CHARS: usize = 160;
 
-/// Shows what happens in cases.
+/// Prints what happens in cases.
 pub(crate) struct Progress {
     states: Mutex<HashMap<String, State>>,
     spinner: Option<ProgressBar>,
@@ -27,7 +27,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A progress that shows on standard error.
+    /// Creates a progress on standard error.
     pub(crate) fn new(names_cases: bool) -> Self {
         let spinner = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
@@ -44,7 +44,7 @@ impl Progress {
         }
     }
 
-    /// Takes the spinner away.
+    /// Removes the spinner.
     pub(crate) fn end(&self) {
         if let Some(spinner) = &self.spinner {
             spinner.finish_and_clear();
@@ -92,7 +92,7 @@ impl Watcher for Progress {
     }
 }
 
-/// What the spinner says: where the case stands, and what it has cost.
+/// Returns the text of the spinner: the state of the case and its cost.
 fn now(state: &State) -> String {
     let running: Vec<&Step> = state.steps_with(StepStatus::Running).collect();
     let what = running.first().map_or_else(
@@ -112,13 +112,13 @@ fn now(state: &State) -> String {
     }
 }
 
-/// What the case has cost so far; none where nothing was paid for.
+/// Returns the cost of the case so far, or `None` if nothing was paid.
 fn spent(state: &State) -> Option<String> {
     let usd = state.spent.usd;
     (usd > 0.0).then(|| format!("${usd:.4}"))
 }
 
-/// A line, with what the case has cost so far.
+/// Appends the cost of the case to a line.
 fn with_cost(line: String, state: &State) -> String {
     match spent(state) {
         Some(spent) => format!("{line} ({spent} so far)"),
@@ -177,7 +177,7 @@ fn lines(before: &State, state: &State, body: &EventBody) -> Vec<String> {
     }
 }
 
-/// `step 2/3 (1 done) audit-logs`, when a step's first command starts.
+/// Returns `step 2/3 (1 done) audit-logs` when the first command of a step starts.
 fn step_started(before: &State, state: &State, id: &CommandId) -> Vec<String> {
     let newly = state.steps().iter().find(|step| {
         step.status == StepStatus::Running
@@ -266,7 +266,7 @@ fn plan(state: &State) -> Vec<String> {
     plan_lines(plan)
 }
 
-/// The plan as `run` shows it first, and `--plan-only` shows it alone.
+/// Returns the lines of the plan, which `run` shows first and `--plan-only` alone.
 pub(crate) fn plan_lines(plan: &nightshift_engine::Plan) -> Vec<String> {
     let mut lines = vec![format!("objective: {}", plain(&plan.objective, 400))];
     if !plan.source.is_empty() {
@@ -353,7 +353,7 @@ fn names(state: &State, wanted: impl Fn(StepStatus) -> bool) -> String {
     }
 }
 
-/// Steps that this event ended, each with its result.
+/// Returns the steps that this event ended, each with its result.
 fn steps_ended(before: &State, state: &State) -> Vec<String> {
     state
         .steps()

@@ -1,4 +1,4 @@
-//! Wiring: adapters behind ports, from a configuration.
+//! Wiring: builds the adapters behind the ports from a configuration.
 
 mod canary;
 mod destinations;
@@ -54,10 +54,10 @@ use kept::OpenedBy;
 use models::{AskedModels, Connected};
 use selected::Selected;
 
-/// Everything that commands work with.
+/// The parts that commands work with.
 pub(crate) struct App {
     pub(crate) config: Config,
-    /// The folder that relative paths are taken from.
+    /// The folder that relative paths start from.
     base: PathBuf,
     pub(crate) store: Arc<dyn Store>,
     opened: OpenedBy,
@@ -68,31 +68,31 @@ pub(crate) struct App {
     pub(crate) playbooks: Arc<Playbooks>,
     pub(crate) routes: Routes,
     pub(crate) destinations: Vec<Arc<dyn Destination>>,
-    /// The models that the triage loop asks, once there is one.
+    /// The models of the triage loop, once that is built.
     asked: OnceLock<AskedModels>,
-    /// Those of the configuration before.
+    /// The models of the previous configuration.
     before: Option<Models>,
-    /// The day's budget, if there is one.
+    /// The day budget, if there is one.
     purse: Option<Arc<Purse>>,
 }
 
-/// What the command line overrules.
+/// Settings that the command line overrides.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Overrides<'a> {
-    /// The profile that routes name.
+    /// Profile that replaces those of routes.
     pub(crate) profile: Option<&'a str>,
-    /// How profiles want cases worked on.
+    /// Strategy that replaces that of the profile.
     pub(crate) strategy: Option<Strategy>,
-    /// The models of every question.
+    /// Model for every question.
     pub(crate) model: Option<&'a str>,
     /// Whether no model is asked, whatever is configured.
     pub(crate) by_playbook: bool,
-    /// Whether cases wait for models that are down; else the playbooks take over at once.
+    /// Whether cases wait for models that are down. Otherwise the playbooks take over at once.
     pub(crate) patient: bool,
 }
 
 impl Overrides<'_> {
-    /// The demo costs nothing and needs no key.
+    /// Returns the overrides of the demo, which costs nothing and needs no key.
     pub(crate) fn demo() -> Self {
         Self {
             by_playbook: true,
@@ -102,19 +102,19 @@ impl Overrides<'_> {
 }
 
 impl App {
-    /// Opens the store, or makes it, and builds all that the configuration names.
+    /// Opens or creates the store, and builds all that the configuration names.
     pub(crate) async fn build(loaded: &Loaded) -> Result<Self, Exit> {
         let opened = open_store(loaded, false).await?;
         Self::build_first(opened, loaded)
     }
 
-    /// The same on a store that is there: one that was made for somebody who asks what came would say that nothing did.
+    /// Builds the same on an existing store. For a query, a new empty store would wrongly say that nothing arrived.
     pub(crate) async fn build_on_existing(loaded: &Loaded) -> Result<Self, Exit> {
         let opened = open_store(loaded, true).await?;
         Self::build_first(opened, loaded)
     }
 
-    /// The same in the place of what an earlier configuration came to, of which as much is kept as stays right.
+    /// Builds the same after an earlier configuration, with the state that stays valid.
     pub(crate) async fn build_after(loaded: &Loaded, before: &Kept) -> Result<Self, Exit> {
         let opened = match before.opened(loaded)? {
             Some(opened) => opened,
@@ -128,7 +128,7 @@ impl App {
         })
     }
 
-    /// With metrics of its own, which tell of its budget from the start.
+    /// Builds with new metrics, which include the day budget from the start.
     fn build_first(opened: Opened, loaded: &Loaded) -> Result<Self, Exit> {
         let app = Self::build_on(opened, loaded, metrics()?)?;
         if let Some(purse) = &app.purse {
@@ -169,7 +169,7 @@ impl App {
         })
     }
 
-    /// Everything is shown by this destination, and by no other.
+    /// Replaces all destinations by this one.
     pub(crate) fn show_only_by(&mut self, destination: Arc<dyn Destination>) {
         self.routes = Routes {
             destinations: vec![destination.name().to_owned()],
@@ -178,12 +178,12 @@ impl App {
         self.destinations = vec![destination];
     }
 
-    /// How messages are read.
+    /// Returns the options for reading messages.
     pub(crate) fn read_options(&self) -> ReadOptions {
         read_options(&self.config)
     }
 
-    /// The triage loop's core.
+    /// Builds the core of the triage loop.
     pub(crate) fn triage(
         &self,
         overrides: &Overrides<'_>,
@@ -226,7 +226,7 @@ impl App {
         }
     }
 
-    /// Whether there is such a profile.
+    /// Checks that the profile exists.
     pub(crate) fn check_profile(&self, name: &str) -> Result<(), Exit> {
         let known = || self.config.profiles.iter().map(|one| one.name.as_str());
         if name == "default" || known().any(|one| one == name) {
@@ -239,7 +239,7 @@ impl App {
         )))
     }
 
-    /// All profiles, as they are with what the command line overrules.
+    /// Returns all profiles with the overrides applied.
     pub(crate) fn profiles(&self, overrides: &Overrides<'_>) -> Result<Profiles, Exit> {
         self.profiles_of(overrides, &self.connect(overrides)?)
     }
@@ -317,7 +317,7 @@ impl App {
         Arc::new(Selected::new(self.tools.clone(), globs))
     }
 
-    /// Writes the metrics where the configuration wants them.
+    /// Writes the metrics to the configured file.
     pub(crate) fn write_metrics(&self) -> Result<(), Exit> {
         let path = &self.config.metrics.textfile;
         if path.as_os_str().is_empty() {
@@ -327,14 +327,14 @@ impl App {
     }
 }
 
-/// What reports say of this program.
+/// Returns the sender that reports name.
 pub(crate) fn sender() -> Sender {
     Sender {
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 
-/// How messages are read.
+/// Returns the options for reading messages.
 pub(crate) fn read_options(config: &Config) -> ReadOptions {
     ReadOptions {
         generic: config.feeds.iter().map(|feed| feed.to_generic()).collect(),
@@ -347,12 +347,12 @@ fn metrics() -> Result<Arc<Metrics>, Exit> {
     Ok(Arc::new(metrics))
 }
 
-/// A store, and by what it was opened.
+/// A store and the settings that it was opened with.
 type Opened = (Arc<dyn Store>, OpenedBy);
 
-/// Opens the database; whether it must be there, and is not made.
+/// Opens the database. With `must_exist` it is not created.
 async fn open_store(loaded: &Loaded, must_exist: bool) -> Result<Opened, Exit> {
-    // Before it is opened: what changes meanwhile is seen when the configuration is read again.
+    // The fingerprint is taken before opening, so a later change is noticed when the configuration is read again.
     let by = OpenedBy::of(&loaded.config);
     let mut options = store_options(loaded).map_err(Exit::Config)?;
     options.must_exist = must_exist;
@@ -367,7 +367,7 @@ async fn open_store(loaded: &Loaded, must_exist: bool) -> Result<Opened, Exit> {
     }
 }
 
-/// What the store is opened with, but for the place of blobs.
+/// Returns the options of the store without the place of blobs.
 fn store_options(loaded: &Loaded) -> anyhow::Result<Options> {
     let config = &loaded.config;
     let lease = Duration::from_secs(config.worker.lease_secs);
@@ -381,7 +381,7 @@ fn store_options(loaded: &Loaded) -> anyhow::Result<Options> {
     Ok(options)
 }
 
-/// The password of the database; a file is read by the store, again and again.
+/// Returns the password of the database. The store reads a password file again for each connection.
 fn password(key: &KeyRef, base: &Path) -> anyhow::Result<Option<Password>> {
     if let KeyPlace::File(path) = key.place() {
         return Ok(Some(Password::file(base.join(path))));
@@ -392,14 +392,14 @@ fn password(key: &KeyRef, base: &Path) -> anyhow::Result<Option<Password>> {
     Ok((!is_empty).then_some(Password::Value(password)))
 }
 
-/// Shipped playbooks and those of the configured folder.
+/// Loads the shipped playbooks and those of the configured folder.
 pub(crate) fn load_playbooks(config: &Config) -> anyhow::Result<Playbooks> {
     let dir = &config.playbooks.dir;
     let dir = (!dir.as_os_str().is_empty()).then_some(dir.as_path());
     Playbooks::load(dir).context("[playbooks] dir")
 }
 
-/// The configured tools, and the three that need no configuration where no other of their kind is configured.
+/// Builds the configured tools, and the three default ones unless others of their kind are configured.
 pub(crate) fn build_tools(
     mut configs: Vec<ToolConfig>,
     past: Arc<dyn PastCases>,
@@ -418,7 +418,7 @@ pub(crate) fn build_tools(
     Ok(Tools::build(&defaults, past, base)?)
 }
 
-/// The configured tools over no store: to list and to check them makes no file.
+/// Builds the configured tools without a store, so that listing and checking creates no file.
 pub(crate) fn tools_alone(loaded: &Loaded) -> Result<Tools, Exit> {
     struct NoPast;
 
@@ -433,7 +433,7 @@ pub(crate) fn tools_alone(loaded: &Loaded) -> Result<Tools, Exit> {
     build_tools(configs, Arc::new(NoPast), loaded.base()).map_err(Exit::Config)
 }
 
-/// The tools that the profile of this alert's route may use, of those that are configured.
+/// Returns the configured tools that the profile of this alert's route allows.
 pub(crate) fn specs_for(loaded: &Loaded, tools: &Arc<Tools>, alert: &Alert) -> Vec<ToolSpec> {
     let routes = samples::routes(&loaded.config);
     let name = routes.profile(alert);

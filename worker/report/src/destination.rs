@@ -1,4 +1,5 @@
-//! Destinations: files, the standard output, Slack, a webhook, and tickets and pages.
+//! The destinations that reports are delivered to: files, standard output, Slack, webhooks, ticket systems and
+//! PagerDuty.
 
 mod checkup;
 mod file;
@@ -37,7 +38,8 @@ pub use slack::{SLACK_API, SlackConfig, SlackDestination, SlackWay};
 pub use stdout::StdoutDestination;
 pub use webhook::{WebhookConfig, WebhookDestination};
 
-/// The id of a report's case. It is our own, but names of files and headers are not built on trust.
+/// Returns the id of the report's case once it parses. Case ids are ours, but file names and headers are not built
+/// from unchecked text.
 fn case_id(report: &Report) -> Result<&str, DeliveryError> {
     let id = report.case_id.as_str();
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

@@ -1,6 +1,7 @@
-//! What a report says and in which order, before any looks: report.md, "In fifteen seconds", as data.
+//! The document of a report: what it says and in which order, without layout (report.md, "In fifteen seconds").
 //!
-//! A file per part. Writers walk it from top to bottom and add nothing but looks, so that every destination says the same.
+//! Each part has a file. Writers walk the document from top to bottom and add only layout, so all destinations say
+//! the same.
 
 mod about;
 mod actions;
@@ -25,109 +26,105 @@ use crate::line::Line;
 pub(crate) use changed::{differences, reasons};
 pub(crate) use head::{early as early_header, header, instead_of, summary};
 
-/// Most characters of the header, where a destination takes no other number.
+/// Most characters of the header, unless a destination has another limit.
 const HEADER: usize = 140;
 
-/// When and where the reader is.
+/// The reader's time and language.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader {
-    /// Now.
+    /// The current time.
     pub(crate) now: DateTime<Utc>,
-    /// The reader's own time, where it is known.
+    /// The reader's UTC offset, if known.
     pub(crate) local: Option<FixedOffset>,
-    /// What they read.
     pub(crate) language: Language,
-    /// Whether it is read at any time after it was written: what is so many minutes ago then is not any more.
+    /// Whether the document may be read long after it was written. Ages such as "12 min ago" would then be wrong.
     pub(crate) is_kept: bool,
 }
 
-/// A report, ready to be written.
+/// A report, ready for a writer.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// Icon, urgency, verdict, severity, marks, title: at most 140 characters.
+    /// Icon, urgency, verdict, severity, marks and title, at most 140 characters.
     pub(crate) header: Line,
-    /// For the colour of the header.
+    /// The urgency, which sets the colour of the header.
     pub(crate) urgency: Urgency,
-    /// The parts; none is empty.
+    /// The parts, none of which is empty.
     pub(crate) sections: Vec<Section>,
 }
 
-/// Which part of a report a section is, for writers that put parts in different places.
+/// The part of a report that a section is. Some writers put parts in different places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Conclusion, warnings, still happening, reach.
+    /// Conclusion, warnings, whether it is still happening, reach.
     Head,
-    /// What to do first.
+    /// The first actions.
     First,
     /// Short facts.
     Facts,
-    /// What else the alert tells in fields of its own.
+    /// Further typed fields of the alert.
     Details,
-    /// The vendor's own words and advice.
+    /// The vendor's description and advice.
     Vendor,
-    /// Why.
+    /// The findings and records that support the verdict.
     Why,
-    /// Against, or not checked.
+    /// Findings against the verdict, and what was not checked.
     Against,
-    /// What would decide it.
+    /// What would decide the case.
     WouldDecide,
     /// Verdict and severity with their reasons.
     Assessment,
-    /// Which record covers which subject.
+    /// The subjects with the records that cover them.
     Ledger,
-    /// What to do after that.
+    /// Later actions.
     Later,
-    /// Findings beyond the first ones.
+    /// Findings beyond those shown above.
     Further,
-    /// Claims that count for nothing.
+    /// Claims that their evidence does not support.
     Unverified,
-    /// What happened when.
     Timeline,
     /// The plan as it ran.
     Plan,
-    /// What was asked and answered.
+    /// The look-ups and their results.
     Evidence,
-    /// The values that play a part.
+    /// The indicators with their roles.
     Indicators,
-    /// Which case, who thought, at what cost.
+    /// The case, the analyst and the cost.
     About,
 }
 
-/// One part.
+/// One part of the document.
 #[derive(Debug)]
 pub(crate) struct Section {
-    /// Which.
     pub(crate) part: Part,
-    /// Its name on a terminal; none for the first one.
+    /// The title on a terminal, empty for the first part.
     pub(crate) title: &'static str,
-    /// Its heading in a file.
+    /// The heading in a file.
     pub(crate) heading: &'static str,
-    /// What it says.
     pub(crate) blocks: Vec<Block>,
 }
 
-/// One thing that a part says.
+/// One statement of a section.
 #[derive(Debug)]
 pub(crate) enum Block {
     /// A paragraph.
     Text(Line),
     /// A paragraph that must not be missed.
     Warning(Line),
-    /// A name and what is to be said of it.
+    /// A label and its text.
     Labelled(&'static str, Line),
     /// A bullet.
     Item(Line),
     /// An action with its number.
     Numbered(usize, Line),
-    /// More about the bullet above.
+    /// A detail of the bullet above.
     Below(Line),
-    /// What it is for, and a command, below the bullet above; ready to paste.
+    /// A label and a command to copy, below the bullet above.
     Command(&'static str, Vec<String>),
-    /// Short facts, two columns where they fit.
+    /// Short facts, in two columns where they fit.
     Facts(Vec<(&'static str, Line)>),
 }
 
-/// The document of a report.
+/// Builds the document of a report.
 pub(crate) fn document(report: &Report, reader: Reader) -> Document {
     let language = reader.language;
     let (first, later) = actions::sections(report, language);
@@ -162,7 +159,7 @@ pub(crate) fn document(report: &Report, reader: Reader) -> Document {
     }
 }
 
-/// How many were left out of a list, where some were.
+/// Returns a line with the number of entries left out of a list.
 fn more(language: Language, shown: usize, all: usize) -> Option<Block> {
     let left = u64::try_from(all.saturating_sub(shown)).unwrap_or(u64::MAX);
     let (before, after) = (

@@ -1,4 +1,4 @@
-//! Reports for the tests, as the pipeline would make them.
+//! Reports for the tests, in the form that the pipeline makes them.
 
 mod hostile;
 
@@ -10,14 +10,14 @@ use crate::TextOptions;
 
 pub(crate) use hostile::{POISON, hostile};
 
-/// Twelve minutes after the last event of the alerts below.
+/// Returns a time twelve minutes after the last event of the alerts below.
 pub(crate) fn now() -> DateTime<Utc> {
     DateTime::parse_from_rfc3339("2026-11-20T03:14:00Z")
         .unwrap()
         .to_utc()
 }
 
-/// A terminal without colours.
+/// Returns the options of a terminal without colours.
 pub(crate) fn options(width: usize) -> TextOptions {
     TextOptions {
         width,
@@ -108,7 +108,7 @@ fn miner_findings() -> Value {
     ])
 }
 
-/// A miner on a production server; a source could not be read, a step was cancelled.
+/// Returns a miner on a production server, with one unreadable source and one cancelled step.
 pub(crate) fn true_positive() -> Report {
     let mut cancelled = step("s4", "Look up the image's owner.", "", vec![]);
     cancelled["status"] = json!("cancelled");
@@ -152,7 +152,7 @@ pub(crate) fn true_positive() -> Report {
     read(with(report, record(&unread)))
 }
 
-/// What the rest of it says: timeline, cost, evidence.
+/// Returns the rest of the report: timeline, cost and evidence.
 fn record(unread: &Value) -> Value {
     json!({
         "insights": ["The address belongs to a Tor exit."],
@@ -192,7 +192,7 @@ fn record(unread: &Value) -> Value {
     })
 }
 
-/// The miner, which was undecided an hour before.
+/// Returns the miner after an inconclusive report an hour earlier.
 pub(crate) fn again() -> Report {
     let changes = json!({
         "revision": 2,
@@ -208,7 +208,7 @@ pub(crate) fn again() -> Report {
     ))
 }
 
-/// A report that three destinations do not show, each for another reason.
+/// Marks a report as not shown at three destinations, each for another reason.
 pub(crate) fn handed_on(mut report: Report) -> Report {
     let missed = |why: &str| json!({ "why": why, "revision": 1 });
     report.instead_of = serde_json::from_value(json!({
@@ -218,7 +218,7 @@ pub(crate) fn handed_on(mut report: Report) -> Report {
     report
 }
 
-/// A scanner that the organisation lets scan.
+/// Returns a report about an authorised scanner.
 pub(crate) fn benign() -> Report {
     let changes = json!({
         "verdict": "benign_true_positive", "reason": "authorised_activity", "severity": "medium",
@@ -253,7 +253,8 @@ pub(crate) fn benign() -> Report {
     ))
 }
 
-/// An analyst said benign; the data talks to the analyst, and no record clears it.
+/// Returns a report whose benign answer was overridden: text in the data addresses the analyst, and no record clears
+/// the alert.
 pub(crate) fn overridden() -> Report {
     let changes = json!({
         "verdict": "inconclusive", "leaning": "benign", "reason": "suspected_manipulation", "confidence": "low",
@@ -289,7 +290,7 @@ pub(crate) fn overridden() -> Report {
     read(report)
 }
 
-/// A run that looked at earlier cases, and made no plan.
+/// Returns a failed run that looked at earlier cases and made no plan.
 pub(crate) fn failed() -> Report {
     let changes = json!({
         "status": "failed", "verdict": "inconclusive", "leaning": "none", "reason": "tool_failure",
@@ -308,7 +309,7 @@ pub(crate) fn failed() -> Report {
     ))
 }
 
-/// A canary that is to be shown.
+/// Returns the delivery of a canary.
 pub(crate) fn canary() -> Showing {
     let mut report = benign();
     report.alert.feed = nightshift_alert::CANARY_FEED.to_owned();
@@ -318,7 +319,7 @@ pub(crate) fn canary() -> Showing {
     Showing::first(report)
 }
 
-/// It was seen there, and is to be taken away.
+/// Marks a canary as seen, so that it is removed.
 pub(crate) fn spend(showing: &mut Showing, remote_id: Option<String>) {
     showing.version += 1;
     showing.shown = Some(Shown::of(&showing.report));

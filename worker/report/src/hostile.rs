@@ -1,5 +1,5 @@
-//! Every string of a report may be the attacker's: attacks.md rows A4, A5, A6, A22, and item 6. A real markdown parser
-//! is the judge of what the markdown says.
+//! Tests that any string of a report may be hostile: attacks.md rows A4, A5, A6, A22, and item 6. A real markdown
+//! parser decides what the markdown means.
 
 use nightshift_alert::{DetailKind, IndicatorKind};
 use nightshift_pipeline::Report;
@@ -12,7 +12,7 @@ use crate::{Language, fixture, markdown, markdown_in, text};
 
 /// Longest report that any alert can cause, in bytes.
 const LONGEST: usize = 256 * 1024;
-/// Fields that are words, numbers or times of ours, or the catalogue's commands.
+/// Fields with our own words, numbers or times, or with the commands of the catalogue.
 const OURS: [&str; 30] = [
     "class",
     "logs",
@@ -46,7 +46,7 @@ const OURS: [&str; 30] = [
     "undo",
 ];
 
-/// The lines of the catalogue: what alone may stand where commands do.
+/// Returns the command lines of the catalogue, the only ones that may appear as commands.
 fn commands(report: &Report) -> Vec<String> {
     report
         .actions
@@ -57,7 +57,7 @@ fn commands(report: &Report) -> Vec<String> {
         .collect()
 }
 
-/// Lines of the text that a reader takes for commands.
+/// Returns the lines that a reader would take for commands.
 fn pasteable(text: &str) -> Vec<&str> {
     let indent = " ".repeat(8);
     text.lines()
@@ -84,7 +84,7 @@ fn check_text(report: &Report, width: usize) -> String {
     shown
 }
 
-/// What a parser of markdown finds in it: headings and blocks of code. Anything live fails the test.
+/// Returns the headings and code blocks that a markdown parser finds. Anything live fails the test.
 fn check_markdown(report: &Report) -> (Vec<String>, Vec<String>) {
     check_markdown_in(Language::En, report)
 }
@@ -242,14 +242,14 @@ fn a_mark_in_a_title_is_not_taken_for_ours() {
     );
 }
 
-/// Whether a `type` is a word of ours, not the alert's own type.
+/// Returns whether a `type` is our own word and not the alert's type.
 fn is_type(word: &str) -> bool {
     word.ends_with("_step")
         || IndicatorKind::ALL.iter().any(|kind| kind.as_str() == word)
         || DetailKind::parse(word).is_some()
 }
 
-/// Puts these strings, one after the other, into every field that is not ours.
+/// Puts these strings in turn into every foreign field.
 pub(crate) fn replace(value: &mut Value, strings: &mut impl Iterator<Item = String>) {
     match value {
         Value::String(text) => *text = strings.next().unwrap_or_default(),

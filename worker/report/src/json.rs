@@ -1,10 +1,10 @@
-//! The report for machines: one line, the keys of design.md §6, values as they are.
+//! The report as JSON for machines: one line with the keys of design.md §6 and unchanged values.
 
 use nightshift_alert::text::strip_hidden;
 use nightshift_pipeline::Report;
 
-/// The report as one line of JSON. Values are plain, not defanged; what is no visible character is escaped, so that the
-/// line is safe on a terminal and means the same.
+/// Returns the report as one line of JSON. Values are not defanged. Invisible characters are escaped, so the line is
+/// safe on a terminal and means the same.
 #[must_use]
 pub fn json(report: &Report) -> String {
     let line = serde_json::to_string(report).unwrap_or_default();
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    /// The keys of design.md §6, in its order.
+    /// The keys of design.md §6, in order.
     const KEYS: [&str; 33] = [
         "schema",
         "case_id",
@@ -65,7 +65,7 @@ mod tests {
         "analyst",
         "models",
         "degraded",
-        // More than design.md asks for.
+        // Keys beyond those of design.md.
         "coverage",
         "reach",
         "evidence",
@@ -157,7 +157,7 @@ mod tests {
                 at.unwrap_or_else(|| panic!("no {key}"))
             })
             .collect();
-        // `severity` and `title` stand in `alert` too; the others show the order.
+        // `severity` and `title` also occur in `alert`. The other keys show the order.
         assert!(places[0] < places[1] && places[1] < places[2]);
         for pair in [
             "verdict",

@@ -1,9 +1,9 @@
 //! The rendered report: what people see of a case, made from the typed [`nightshift_pipeline::Report`].
 //!
-//! A report becomes a document (what is said, in which order), and a writer gives the document its looks: [`text`] for
-//! the terminal, [`markdown`] for files and tickets. [`json`] is for machines and is the report as it stands. Every string
-//! that came from an alert, a tool or an analyst is hostile: none gets into a document but through
-//! [`nightshift_alert::text::plain`]. Nothing is judged or computed here that the report does not already say.
+//! A report becomes a document with contents and order, and a writer adds the layout: [`text`] for the terminal,
+//! [`markdown`] for files and tickets. [`json`] prints the report unchanged for machines. Every string of an alert,
+//! tool or analyst is hostile and enters a document only through [`nightshift_alert::text::plain`]. Nothing is judged
+//! or computed here that the report does not already say.
 
 mod destination;
 mod document;

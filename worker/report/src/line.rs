@@ -1,5 +1,5 @@
-//! A line of a document. Its builder takes our own words, numbers and times as they are, and everything else through
-//! [`plain`]: a foreign string has no other way in.
+//! A line of a document. The builder takes our own words, numbers and times unchanged. Foreign text enters only
+//! through [`plain`].
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Indicator;
@@ -10,9 +10,9 @@ use nightshift_pipeline::{MOST_COUNTED, with_plain_times};
 use crate::Language;
 use crate::words;
 
-/// Most characters of a sentence from outside.
+/// Most characters of a foreign sentence.
 pub(crate) const SENTENCE: usize = 500;
-/// Most characters of a name from outside.
+/// Most characters of a foreign name.
 pub(crate) const NAME: usize = 120;
 
 /// Text that is safe to show.
@@ -20,62 +20,61 @@ pub(crate) const NAME: usize = 120;
 pub(crate) struct Line(String);
 
 impl Line {
-    /// A line that begins with our own words.
+    /// Starts a line with our own words.
     pub(crate) fn of(own: &'static str) -> Self {
         Self(own.to_owned())
     }
 
-    /// A line that begins with a sentence from outside.
+    /// Starts a line with a foreign sentence.
     pub(crate) fn from_sentence(foreign: &str) -> Self {
         Self::default().sentence(foreign)
     }
 
-    /// A line that begins with a name from outside.
+    /// Starts a line with a foreign name.
     pub(crate) fn from_name(foreign: &str) -> Self {
         Self::default().name(foreign)
     }
 
-    /// Our own words.
+    /// Appends our own words.
     pub(crate) fn say(mut self, own: &'static str) -> Self {
         self.0.push_str(own);
         self
     }
 
-    /// Another line.
+    /// Appends another line.
     pub(crate) fn then(mut self, other: &Self) -> Self {
         self.0.push_str(&other.0);
         self
     }
 
-    /// A sentence from outside.
+    /// Appends a foreign sentence.
     pub(crate) fn sentence(self, foreign: &str) -> Self {
         self.foreign(&with_plain_times(foreign), SENTENCE)
     }
 
-    /// A name from outside.
+    /// Appends a foreign name.
     pub(crate) fn name(self, foreign: &str) -> Self {
         self.foreign(foreign, NAME)
     }
 
-    /// A typed value; an address is made unclickable whatever it looks like.
+    /// Appends a typed value. An address is always defanged.
     pub(crate) fn value(mut self, one: &Indicator) -> Self {
         self.0.push_str(&plain_value(one.kind, &one.value, NAME));
         self
     }
 
-    /// Text from outside, of at most this many characters.
+    /// Appends foreign text of at most this many characters.
     pub(crate) fn foreign(mut self, foreign: &str, max_chars: usize) -> Self {
         self.0.push_str(&plain(foreign, max_chars));
         self
     }
 
-    /// A number.
     pub(crate) fn number(mut self, number: u64) -> Self {
         self.0.push_str(&number.to_string());
         self
     }
 
-    /// A number that is told up to [`MOST_COUNTED`], less those of them that were named: `10000+`.
+    /// Appends a count up to [`MOST_COUNTED`], less those already listed: `10000+`.
     pub(crate) fn up_to_most(self, number: u64, named: u64) -> Self {
         let told = self.number(number.min(MOST_COUNTED).saturating_sub(named));
         match number > MOST_COUNTED {
@@ -84,7 +83,7 @@ impl Line {
         }
     }
 
-    /// A number of things: `1 row`, `3 rows`; in Japanese with its counter.
+    /// Appends a number of things: `1 row`, `3 rows`, or the Japanese form with its counter.
     pub(crate) fn count(
         self,
         language: Language,
@@ -95,7 +94,7 @@ impl Line {
         self.number(number).say(" ").say(language.of(en, ja))
     }
 
-    /// ` and 3 more`, where there are more.
+    /// Appends ` and 3 more` if there are more.
     pub(crate) fn and_more(self, language: Language, shown: usize, all: usize) -> Self {
         match u64::try_from(all.saturating_sub(shown)).unwrap_or(u64::MAX) {
             0 => self,
@@ -106,19 +105,19 @@ impl Line {
         }
     }
 
-    /// A moment, in UTC.
+    /// Appends a time in UTC.
     pub(crate) fn at(mut self, at: DateTime<Utc>) -> Self {
         self.0.push_str(&words::moment(at));
         self
     }
 
-    /// What our own functions made of numbers and times.
+    /// Appends text that our functions made from numbers and times.
     pub(crate) fn made(mut self, made: words::Made) -> Self {
         self.0.push_str(&made.0);
         self
     }
 
-    /// References to evidence: ` [E3] [E4]`, each once, at most four.
+    /// Appends up to four distinct references to evidence: ` [E3] [E4]`.
     pub(crate) fn cite(mut self, ids: impl IntoIterator<Item = EvidenceId>) -> Self {
         let mut seen = Vec::new();
         for id in ids {
@@ -130,18 +129,16 @@ impl Line {
         self
     }
 
-    /// The text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it says nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Lines in a row, with our own words between them; empty ones are left out.
+/// Joins lines with our own words between them and skips empty ones.
 pub(crate) fn joined(lines: impl IntoIterator<Item = Line>, between: &'static str) -> Line {
     let mut all = Line::default();
     for line in lines.into_iter().filter(|line| !line.is_empty()) {

@@ -1,27 +1,28 @@
-//! The only links in what people are sent: the case's own page, and the finding in its vendor's console.
+//! The only links in reports: the case's own page, and the finding in its vendor's console.
 //!
-//! They are made from the configuration, the case id and these templates, with typed facts of the alert put in as
-//! percent-encoded values that have their vendor's form. No address that an alert, a tool or an analyst wrote becomes a link.
+//! Links are made from the configuration, the case id and templates. Typed facts of the alert are inserted
+//! percent-encoded if they have the vendor's form. No address from an alert, a tool or an analyst becomes a link.
 
 use nightshift_pipeline::Report;
 use url::Url;
 
-/// Longest link; what is longer is left out. Slack takes 3,000 characters in a button.
+/// Longest link. Longer ones are left out. Slack accepts 3,000 characters in a button.
 const LONGEST: usize = 2_000;
 
-/// Where links lead.
+/// The configuration of links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Links {
-    /// Address of our own pages as readers reach them, `https://nightshift.example.com`; none: no link to them.
+    /// Address of Nightshift's pages for readers, such as `https://nightshift.example.com`. Without it there is no
+    /// link to them.
     pub public_url: Option<String>,
 }
 
 impl Links {
-    /// Whether the address can be linked to.
+    /// Checks whether the address can be linked to.
     ///
     /// # Errors
     ///
-    /// Says what is wrong with it.
+    /// Says what is wrong with the address.
     pub fn check(&self) -> Result<(), String> {
         match &self.public_url {
             Some(text) => base(text).map(|_| ()),
@@ -29,7 +30,7 @@ impl Links {
         }
     }
 
-    /// The page of a case.
+    /// Returns the address of a case's page.
     #[must_use]
     pub fn case(&self, case_id: &str) -> Option<String> {
         let base = base(self.public_url.as_deref()?).ok()?;
@@ -42,7 +43,7 @@ impl Links {
     }
 }
 
-/// The address of our pages, without anything behind its path.
+/// Parses the address of the pages, without query or fragment.
 fn base(text: &str) -> Result<Url, String> {
     let url = Url::parse(text)
         .map_err(|error| format!("is no URL ({error}): write https://HOST, as readers reach it"))?;
@@ -60,7 +61,7 @@ fn base(text: &str) -> Result<Url, String> {
     }
 }
 
-/// The finding in its vendor's own console; none where its facts do not say which that is.
+/// Returns the address of the finding in its vendor's console, or `None` if the alert's facts do not identify it.
 #[must_use]
 pub fn console(report: &Report) -> Option<String> {
     nightshift_pipeline::console_link(&report.alert)
@@ -112,7 +113,7 @@ mod tests {
             @"https://console.cloud.google.com/security/command-center/findingsv2?project=prod-project-1");
     }
 
-    /// The link of a finding that is told with its whole id.
+    /// Returns the link of a finding whose whole id is part of the link.
     fn whole(feed: &str, key: &str, region: &str, id: &str) -> Option<String> {
         let mut report = fixture::true_positive();
         report.alert.feed = feed.into();

@@ -1,4 +1,4 @@
-//! The report as markdown, for files and tickets. What came from outside is text in it, never syntax.
+//! The report as markdown, for files and tickets. Foreign text is never syntax in it.
 
 mod escape;
 #[cfg(test)]
@@ -13,13 +13,13 @@ use escape::fence;
 
 pub(crate) use escape::escape;
 
-/// The report as CommonMark with tables (GitHub's), the same parts as on a terminal.
+/// Renders the report as CommonMark with GitHub's tables. It has the same parts as on a terminal.
 #[must_use]
 pub fn markdown(report: &Report, now: DateTime<Utc>) -> String {
     markdown_in(Language::En, report, now)
 }
 
-/// The same with labels in this language.
+/// Renders the report as `markdown` does, with labels in this language.
 #[must_use]
 pub fn markdown_in(language: Language, report: &Report, now: DateTime<Utc>) -> String {
     let reader = Reader {
@@ -37,12 +37,12 @@ pub fn markdown_in(language: Language, report: &Report, now: DateTime<Utc>) -> S
     out
 }
 
-/// One part, with its heading.
+/// Renders one section with its heading.
 pub(crate) fn part(section: &Section, language: Language) -> String {
     let mut out = format!("## {}\n\n", section.heading);
     let mut previous = None;
     for block in &section.blocks {
-        // Paragraphs, tables and fences want air; the lines of a list do not.
+        // Paragraphs, tables and fences need a blank line before them; the lines of a list do not.
         if previous.is_some_and(|before| !is_list(before) || !is_list(block)) {
             out.push('\n');
         }
@@ -92,7 +92,7 @@ fn write(block: &Block, language: Language, out: &mut String) {
     }
 }
 
-/// A fence inside the bullet of its label.
+/// Writes a fenced command inside the bullet of its label.
 fn command(label: &str, lines: &[String], out: &mut String) {
     out.push_str(&format!("   - {label}\n"));
     let fence = fence(lines);

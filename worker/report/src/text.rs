@@ -1,4 +1,4 @@
-//! The report for a terminal: plain text, wrapped to the width, colour only beside words.
+//! The report for a terminal: plain text, wrapped to the width. Colour repeats what a word says.
 
 mod layout;
 #[cfg(test)]
@@ -11,20 +11,20 @@ use crate::Language;
 use crate::document::{Block, Document, Reader, document};
 use layout::{Page, Paint};
 
-/// How the terminal is, and when and where its reader is.
+/// The properties of the terminal, and the time of its reader.
 #[derive(Debug, Clone, Copy)]
 pub struct TextOptions {
-    /// Columns; 40 at least, 160 at most.
+    /// Columns, from 40 to 160.
     pub width: usize,
-    /// Whether ANSI colours may be used. Every colour stands beside the word that says the same.
+    /// Whether ANSI colours may be used. Colour only repeats what a word says.
     pub colour: bool,
-    /// Now, for "12 min ago".
+    /// The current time, for "12 min ago".
     pub now: DateTime<Utc>,
-    /// The reader's own time, shown beside UTC where it is known.
+    /// The reader's UTC offset, shown beside UTC if known.
     pub local: Option<FixedOffset>,
 }
 
-/// The report for a terminal. No line is longer than the width, but commands, which must be pasteable.
+/// Renders the report for a terminal. Only commands may be longer than the width, because they must be copied whole.
 #[must_use]
 pub fn text(report: &Report, options: &TextOptions) -> String {
     let reader = Reader {
@@ -82,7 +82,7 @@ fn one(block: &Block, page: &mut Page) {
             );
         }
         Block::Below(line) => page.line(Paint::None, "      ", "      ", line.as_str()),
-        // No text from outside begins in this column: none can pass for a command.
+        // No foreign text begins in this column, so none can pass for a command.
         Block::Command(label, lines) => {
             page.line(Paint::None, "      ", "      ", label);
             for line in lines {

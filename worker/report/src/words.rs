@@ -1,4 +1,4 @@
-//! Our own words: times, durations, icons. Nothing here is made of foreign text.
+//! Our own words for times, durations and icons. Nothing here contains foreign text.
 
 use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_alert::Severity;
@@ -6,20 +6,20 @@ use nightshift_engine::{Cap, Cost, StepOutcome, StepStatus, Urgency};
 
 use crate::Language;
 
-/// Text that was made here, of numbers and our own words.
+/// Text made from numbers and our own words.
 pub(crate) struct Made(pub(crate) String);
 
-/// `2026-11-20 03:02 UTC`.
+/// Formats a time: `2026-11-20 03:02 UTC`.
 pub(crate) fn moment(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// `2026-11-20 03:02:15`.
+/// Formats a time with seconds: `2026-11-20 03:02:15`.
 pub(crate) fn second(at: DateTime<Utc>) -> Made {
     Made(at.format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// `2026-11-20 02:41 to 03:02 UTC`, with both days where they differ.
+/// Formats a period: `2026-11-20 02:41 to 03:02 UTC`. It has both days if they differ.
 pub(crate) fn window(language: Language, from: DateTime<Utc>, until: DateTime<Utc>) -> Made {
     let to = language.of(" to ", " ～ ");
     Made(if from.date_naive() == until.date_naive() {
@@ -33,12 +33,12 @@ pub(crate) fn window(language: Language, from: DateTime<Utc>, until: DateTime<Ut
     })
 }
 
-/// `04:02 +01:00`.
+/// Formats a local time: `04:02 +01:00`.
 pub(crate) fn local(at: DateTime<Utc>, offset: FixedOffset) -> Made {
     Made(at.with_timezone(&offset).format("%H:%M %:z").to_string())
 }
 
-/// `12 min ago`, or that it lies ahead of the clock that was asked.
+/// Formats an age: `12 min ago`, or that the time is in the future.
 pub(crate) fn ago(language: Language, at: DateTime<Utc>, now: DateTime<Utc>) -> Made {
     let after = match at <= now {
         true => language.of(" ago", "前"),
@@ -47,7 +47,7 @@ pub(crate) fn ago(language: Language, at: DateTime<Utc>, now: DateTime<Utc>) -> 
     Made(format!("{}{after}", span(language, at, now)))
 }
 
-/// `20 min before`, or after it.
+/// Formats the time from another event: `20 min before`, or after.
 pub(crate) fn apart(language: Language, at: DateTime<Utc>, other: DateTime<Utc>) -> Made {
     let after = match at <= other {
         true => language.of(" before", "前"),
@@ -56,7 +56,7 @@ pub(crate) fn apart(language: Language, at: DateTime<Utc>, other: DateTime<Utc>)
     Made(format!("{}{after}", span(language, at, other)))
 }
 
-/// How far apart they are, in the largest unit that tells it.
+/// Formats the difference of two times in its largest unit.
 fn span(language: Language, one: DateTime<Utc>, other: DateTime<Utc>) -> String {
     match (other - one).num_seconds().saturating_abs() {
         secs @ 0..60 => format!("{secs} {}", language.of("s", "秒")),
@@ -66,7 +66,7 @@ fn span(language: Language, one: DateTime<Utc>, other: DateTime<Utc>) -> String 
     }
 }
 
-/// What ended the work on a case before its plan was done.
+/// Returns the name of the limit that ended the work early.
 pub(crate) const fn cap(language: Language, cap: Cap) -> &'static str {
     match cap {
         Cap::Calls => language.of("the cap on model calls", "モデル呼び出し回数の上限"),
@@ -77,7 +77,7 @@ pub(crate) const fn cap(language: Language, cap: Cap) -> &'static str {
     }
 }
 
-/// `0.4 s`, `12 s`, `3 min 20 s`.
+/// Formats a duration: `0.4 s`, `12 s`, `3 min 20 s`.
 pub(crate) fn took(language: Language, ms: u64) -> Made {
     let (min, s) = (language.of("min", "分"), language.of("s", "秒"));
     Made(match ms {
@@ -87,7 +87,7 @@ pub(crate) fn took(language: Language, ms: u64) -> Made {
     })
 }
 
-/// `0.0312 USD, 5 model calls, 6120 tokens`; of a cost of nothing, that.
+/// Formats a cost: `0.0312 USD, 5 model calls, 6120 tokens`, or that there was none.
 pub(crate) fn cost(language: Language, cost: &Cost) -> Made {
     if cost.model_calls == 0 {
         return Made(
@@ -105,7 +105,7 @@ pub(crate) fn cost(language: Language, cost: &Cost) -> Made {
     })
 }
 
-/// A shape that every terminal font has; the word always stands beside it.
+/// Returns a shape that every terminal font has. The word always follows it.
 pub(crate) const fn icon(urgency: Urgency) -> &'static str {
     match urgency {
         Urgency::Now => "▲",
@@ -115,7 +115,7 @@ pub(crate) const fn icon(urgency: Urgency) -> &'static str {
     }
 }
 
-/// How a step ended, in words that stand out when it did not end well.
+/// Returns the result of a step. Anything but success stands out.
 pub(crate) const fn step(
     language: Language,
     status: StepStatus,
@@ -135,7 +135,7 @@ pub(crate) const fn step(
     }
 }
 
-/// `High → Critical`, or that triage left it.
+/// Formats a severity: `High → Critical`, or that triage left it unchanged.
 pub(crate) fn severity(language: Language, before: Severity, after: Severity) -> Made {
     let [before_word, after_word] = [before, after].map(|one| language.severity(one));
     Made(if before == after {

@@ -46,7 +46,7 @@ pub(crate) enum Area {
 }
 
 impl Area {
-    /// As findings of it are called.
+    /// Returns the prefix of the area's findings.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Configuration => "configuration",

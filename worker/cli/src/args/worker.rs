@@ -10,7 +10,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Whether this process does a part.
+    /// Returns whether this process runs a part.
     pub(crate) fn does(&self, part: Part) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }

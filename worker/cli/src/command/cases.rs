@@ -1,5 +1,5 @@
-//! `nightshift cases`: lists, one case with its trace or its journal, what people say of it, and its journal as a file
-//! that can be checked.
+//! `nightshift cases`: lists of cases, one case with its trace or journal, people's verdicts and actions, and export
+//! and check of a journal.
 
 mod again;
 mod desk;
@@ -23,9 +23,9 @@ use crate::exit::Exit;
 use crate::output::{plain, print, print_json, say};
 use crate::wiring::{App, link};
 
-/// Of how many hours it is told what has no case.
+/// Hours of alerts without a case that the list counts.
 const COUNTED_HOURS: i64 = 24;
-/// How long the list waits for that.
+/// How long the list waits for that count.
 const COUNT_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 
 pub(super) async fn run(app: &App, command: &Cases) -> Result<(), Exit> {
@@ -80,7 +80,7 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
     print(&lines(header, &rows))
 }
 
-/// Why the list is empty.
+/// Returns why the list is empty.
 async fn nothing(app: &App) -> Result<&'static str, Exit> {
     let any = CaseFilter {
         limit: 1,
@@ -94,7 +94,8 @@ async fn nothing(app: &App) -> Result<&'static str, Exit> {
     })
 }
 
-/// What was accepted lately and is in no list of cases: muted or set aside, and why. The list does not wait for it.
+/// Prints how many recent alerts have no case because they were muted or set aside. The list does not wait for a slow
+/// count.
 async fn say_what_has_no_case(app: &App) {
     let since = app.clock.now() - chrono::TimeDelta::hours(COUNTED_HOURS);
     let unknown = |why: &str| {
@@ -124,7 +125,7 @@ async fn say_what_has_no_case(app: &App) {
     }
 }
 
-/// How often the alert of a case came; behind `+`, how many others of its storm.
+/// Returns how often the alert of a case arrived, and after `+` the other members of its storm.
 fn seen(row: &CaseRow) -> String {
     match row.members {
         0 => (row.sightings + 1).to_string(),
@@ -147,7 +148,7 @@ fn cells(row: &CaseRow) -> [String; 6] {
     ]
 }
 
-/// What happened to what, and that a person has another verdict.
+/// Returns the title of a case, with a note when a person disagrees with the verdict.
 fn what(row: &CaseRow) -> String {
     let said = row.person_verdict.map_or_else(String::new, |verdict| {
         format!("people say {}: ", verdict.title())
@@ -158,7 +159,7 @@ fn what(row: &CaseRow) -> String {
     format!("{said}{}{on}", plain(&row.title, 80))
 }
 
-/// The verdict, or where the case stands as long as there is none.
+/// Returns the verdict, or the status while there is none.
 pub(super) fn outcome(row: &CaseRow) -> &'static str {
     match (row.status, row.verdict) {
         (CaseStatus::Concluded, Some(verdict)) => verdict.title(),
@@ -167,7 +168,7 @@ pub(super) fn outcome(row: &CaseRow) -> &'static str {
     }
 }
 
-/// A severity in a narrow column.
+/// Returns a severity for a narrow column.
 pub(super) const fn short(severity: Severity) -> &'static str {
     match severity {
         Severity::Informational => "info",
@@ -175,7 +176,7 @@ pub(super) const fn short(severity: Severity) -> &'static str {
     }
 }
 
-/// What `--json` prints of one case.
+/// One case as `--json` prints it.
 #[derive(Serialize)]
 struct Shown<'a> {
     case: &'a CaseRow,
@@ -214,7 +215,7 @@ async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
     print(&text)
 }
 
-/// What came again, and where the report went.
+/// Returns the sightings of a case and the deliveries of its report.
 fn trace(app: &App, view: &CaseView) -> String {
     let mut lines = Vec::new();
     for sighting in &view.sightings {
@@ -249,7 +250,7 @@ fn trace(app: &App, view: &CaseView) -> String {
         lines.push(format!("called off by {}", plain(by, 60)));
     }
     lines.extend(view.person_verdicts.iter().map(feedback::line));
-    // Their verdicts stand above, with the revision that they are about.
+    // Verdicts of people appear above, beside the revision that they are about.
     let others = view
         .desk
         .acts
@@ -271,7 +272,7 @@ fn trace(app: &App, view: &CaseView) -> String {
     format!("\n{}\n", lines.join("\n"))
 }
 
-/// Where a report is shown, or why it is not.
+/// Returns where a report is shown, or why it is not.
 fn delivered(app: &App, delivery: &DeliveryRow) -> String {
     let how = how_far(delivery);
     let there = delivery.remote_id.as_ref().map_or_else(String::new, |id| {

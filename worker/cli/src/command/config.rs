@@ -1,4 +1,4 @@
-//! `nightshift config`: what counts, and whether it is right.
+//! `nightshift config`: shows the effective configuration and checks it.
 
 use crate::args::{Config, Json};
 use crate::config::Loaded;
@@ -31,7 +31,7 @@ fn show(loaded: &Loaded, json: Json) -> Result<(), Exit> {
     print(&format!("{text}\n{table}"))
 }
 
-/// Loading has checked keys and values; this looks behind them.
+/// Checks what loading does not: playbooks, registers and their use.
 fn check(loaded: &Loaded) -> Result<(), Exit> {
     let playbooks = load_playbooks(&loaded.config).map_err(Exit::Config)?;
     check_profiles(loaded)?;

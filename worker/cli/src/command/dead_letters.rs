@@ -1,4 +1,4 @@
-//! `nightshift dead-letters`: messages that could not be read, with their bytes.
+//! `nightshift dead-letters`: lists and shows messages that could not be read, with their bytes.
 
 mod retry;
 
@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::output::{plain, print, print_json, say};
 use crate::wiring::App;
 
-/// Most bytes that are shown escaped.
+/// Most bytes that are printed escaped.
 const MOST_SHOWN: usize = 4096;
 
 pub(super) async fn run(app: &App, command: &DeadLetters) -> Result<(), Exit> {

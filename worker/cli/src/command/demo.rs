@@ -1,7 +1,7 @@
-//! `nightshift demo`: sample alerts through the whole pipe, from source to report.
+//! `nightshift demo`: sample alerts on the whole way from source to report.
 //!
-//! Alerts, registers, lists and logs of the demo are compiled in; the verdicts come from the playbooks over this data.
-//! Without `--once` it then serves the pages of its store. No configuration counts: see `apart`.
+//! Alerts, registers, lists and logs of the demo are compiled in, and playbooks give the verdicts. Without `--once`
+//! the demo then serves the pages of its store. It reads no configuration; see `apart`.
 
 mod apart;
 mod material;
@@ -84,7 +84,7 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
     Ok(())
 }
 
-/// The pages, on this host alone. Bound before anything else is done: a port that is taken is told at once.
+/// Binds the pages to this host only. This comes first, so that a port in use is reported at once.
 async fn pages(app: &App, options: &Demo) -> Result<Bound, Exit> {
     let config = WebConfig {
         listen: format!("127.0.0.1:{}", options.port),
@@ -121,7 +121,7 @@ async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
     }
 }
 
-/// Triages until nothing waits, also what an earlier, interrupted demo has left.
+/// Triages until no case waits, including those of an earlier, interrupted demo.
 async fn triage_all(app: &App, triage: &Triage, release: &CancellationToken) -> Result<(), Exit> {
     let mut running: JoinSet<Result<End, nightshift_pipeline::TriageError>> = JoinSet::new();
     loop {
@@ -161,7 +161,7 @@ async fn deliver(app: &App) -> Result<(), Exit> {
     }
 }
 
-/// What the messages held, in a line.
+/// Summarises the contents of the messages in a line.
 fn came(accepted: &[Accepted]) -> String {
     let new = count(accepted, |admission| *admission == Admission::New);
     let seen = count(accepted, |admission| {
@@ -184,7 +184,7 @@ fn count(accepted: &[Accepted], wanted: impl Fn(&Admission) -> bool) -> usize {
     accepted.iter().filter(|one| wanted(&one.admission)).count()
 }
 
-/// Every alert that came, and what it was.
+/// Prints a table of all alerts and what became of them.
 async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
     let mut rows = Vec::new();
     for one in accepted {

@@ -1,4 +1,4 @@
-//! `nightshift destinations`: a sample to one of them, what would be sent, and the end of one that is gone.
+//! `nightshift destinations`: sends a sample, previews a delivery, and gives up the reports of a removed destination.
 
 mod gone;
 
@@ -28,7 +28,7 @@ pub(super) async fn run(loaded: &Loaded, command: &Destinations) -> Result<(), E
     }
 }
 
-/// Before the first start, too: it asks no store, and makes none.
+/// Sends a sample. It works before the first start, because it opens no store.
 async fn test(loaded: &Loaded, name: &str) -> Result<(), Exit> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let destination = find(&destinations_alone(loaded, &clock)?, name)?;
@@ -47,7 +47,7 @@ async fn test(loaded: &Loaded, name: &str) -> Result<(), Exit> {
     }
 }
 
-/// What it said, and what that means for reports.
+/// Returns an error of a destination with its consequence for reports.
 fn told(error: &DeliveryError) -> String {
     match error {
         DeliveryError::Never { what } => {

@@ -1,7 +1,7 @@
-//! `nightshift doctor`: looks at everything that the configuration names, and says what will not do what it should.
+//! `nightshift doctor`: probes everything that the configuration names and says what will not work.
 //!
-//! Each crate looks at what it owns; here they are asked side by side, each within a time of its own, and shown together.
-//! Nothing is stored, taken from a queue or posted, and no secret is printed.
+//! Each crate probes what it owns. The probes run concurrently, each with a time limit, and their results are shown
+//! together. Nothing is stored, taken from a queue or posted, and no secret is printed.
 
 mod clock;
 mod configuration;
@@ -20,7 +20,7 @@ use crate::output::{print, print_json, table_width};
 
 use nightshift_engine::{Checkup, Gravity};
 
-/// Looks, and shows what was seen; exit code 1 where something does not work.
+/// Runs the probes and prints the results. The exit code is 1 if something does not work.
 pub(super) async fn run(loaded: &Loaded, options: &Doctor) -> Result<(), Exit> {
     let looked = look_at(loaded, &options.only).await;
     if options.json.json {
@@ -43,10 +43,11 @@ pub(super) async fn run(loaded: &Loaded, options: &Doctor) -> Result<(), Exit> {
     Ok(())
 }
 
-/// What there is to say of these areas, or of all where none is named.
+/// Probes these areas, or all if none is named.
 async fn look_at(loaded: &Loaded, only: &[Area]) -> Vec<Looked> {
     let wanted = |area: Area| only.is_empty() || only.contains(&area);
-    // A clock is heard on the way: where it is asked for, whoever tells one is looked at, and told of only if wanted.
+    // The clock is compared while other areas are probed. If it is wanted, these areas are probed too, but shown only
+    // if wanted themselves.
     let needed = |area: Area| wanted(area) || wanted(Area::Clock) && clock::is_told_by(area);
     let things = things::of(loaded, &needed);
     let mut looked = look::side_by_side(things, look::patience).await;
@@ -59,7 +60,7 @@ async fn look_at(loaded: &Loaded, only: &[Area]) -> Vec<Looked> {
     looked
 }
 
-/// Of all models together there may be nothing to say.
+/// Returns whether there is nothing to say of the models together.
 fn is_of_no_model(looked: &Looked) -> bool {
     let is_of_all = looked.area == Area::Models && looked.name.is_empty();
     is_of_all && looked.checkup == Checkup::default()
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
     use crate::config::load;
 
-    /// Answers each request, and says that it is long ago.
+    /// Answers each request with an old date.
     async fn answers(listener: TcpListener) {
         while let Ok((mut one, _)) = listener.accept().await {
             let mut asked = [0; 4096];
@@ -114,7 +115,7 @@ mod tests {
         assert!(skew.what.ends_with("of 127.0.0.1"), "{skew:?}");
     }
 
-    /// What hangs is hardly waited for.
+    /// Returns short limits for probes that hang.
     fn brief(area: Area) -> Duration {
         Duration::from_secs(if area == Area::Configuration { 60 } else { 3 })
     }
@@ -152,7 +153,7 @@ mod tests {
             let things = things::of(&loaded, &|area| only.contains(&area));
             look::side_by_side(things, brief).await
         });
-        // Who reads there reads for ever.
+        // The reader of the pipe blocks for ever.
         runtime.shutdown_background();
         let checks = |area: Area| -> Vec<&str> {
             let of_area = looked.iter().filter(|one| one.area == area);

@@ -1,4 +1,4 @@
-//! `nightshift feedback export`: what people said of verdicts, as JSON lines.
+//! `nightshift feedback export`: writes people's opinions of verdicts as JSON lines.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,12 +8,12 @@ use crate::exit::Exit;
 use crate::output::say;
 use crate::wiring::App;
 
-/// Lines that are read at once.
+/// Lines per page.
 const PAGE: usize = 500;
 
 pub(super) async fn run(app: &App, command: &Feedback) -> Result<(), Exit> {
     let Feedback::Export { out } = command;
-    // Who reads standard output may have seen enough.
+    // The reader of standard output may close it early.
     let failed = |error| match out {
         None => Exit::from(error),
         Some(path) => cannot_write(path, error),

@@ -1,4 +1,4 @@
-//! Input files: read whole, bounded, with errors that say what is wrong with them.
+//! Input files, read whole up to a bound. Errors name the file and the problem.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,12 +7,12 @@ use nightshift_alert::MAX_MESSAGE_BYTES;
 
 use crate::exit::Exit;
 
-/// The bytes of a message: of a file, or of standard input for `-`.
+/// Reads a message from a file, or from standard input for `-`.
 pub(super) fn read(file: &str) -> Result<Vec<u8>, Exit> {
     read_up_to(file, MAX_MESSAGE_BYTES)
 }
 
-/// The bytes of a file, or of standard input for `-`, up to this many.
+/// Reads at most this many bytes from a file, or from standard input for `-`.
 pub(super) fn read_up_to(file: &str, most_bytes: usize) -> Result<Vec<u8>, Exit> {
     let refuse = |problem: String| Exit::usage(format!("{file}: {problem}"));
     let reader: Box<dyn Read> = if file == "-" {

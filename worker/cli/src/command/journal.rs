@@ -1,4 +1,4 @@
-//! The recorded triage of a case that a command works on.
+//! The recorded triage of a case, for commands that work on it.
 
 use nightshift_pipeline::{CaseRow, JournalLine};
 
@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::output::say;
 use crate::wiring::App;
 
-/// The journal of this revision, or else of the newest that has one: what waits to be triaged again has none yet.
+/// Returns the journal of this revision, or of the newest revision that has one. A revision that waits has none yet.
 pub(super) async fn of(
     app: &App,
     row: &CaseRow,
@@ -30,7 +30,7 @@ pub(super) async fn of(
     }
 }
 
-/// The revisions that these lines are of, in order.
+/// Returns the revisions of these lines, in order.
 pub(super) fn revisions(lines: &[JournalLine]) -> Vec<u32> {
     let mut revisions: Vec<u32> = lines.iter().map(|line| line.revision).collect();
     revisions.sort_unstable();
@@ -38,7 +38,7 @@ pub(super) fn revisions(lines: &[JournalLine]) -> Vec<u32> {
     revisions
 }
 
-/// That there is no such journal, and which there are.
+/// Returns the error that there is no such journal, with the existing revisions.
 pub(super) fn none_of(row: &CaseRow, wanted: Option<u32>, revisions: &[u32]) -> Exit {
     let which = wanted.map_or_else(String::new, |one| format!(" of revision {one}"));
     let words: Vec<String> = revisions.iter().map(ToString::to_string).collect();

@@ -1,4 +1,5 @@
-//! `nightshift migrate`: the schema, brought up to date. Every command does so when it opens the store; this one says it.
+//! `nightshift migrate`: updates the database schema and prints its migrations. Every command updates the schema when
+//! it opens the store.
 
 use crate::args::Json;
 use crate::exit::Exit;

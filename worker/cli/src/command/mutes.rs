@@ -1,4 +1,4 @@
-//! `nightshift mutes`: what people do not want to be told about, for a time, and what that hides.
+//! `nightshift mutes`: lists, adds, previews and removes mutes.
 
 use chrono::{DateTime, Duration, Utc};
 use nightshift_pipeline::{MOST_COUNTED, Match, MutePreview, MuteRow, NewMute, StoreError};
@@ -10,13 +10,13 @@ use crate::exit::Exit;
 use crate::output::{plain, print, print_json, say};
 use crate::wiring::App;
 
-/// Days that are looked back when a mute is added.
+/// Days that the preview of a new mute covers.
 const PREVIEW_DAYS: u32 = 90;
-/// How long it may take then.
+/// Time limit of that preview.
 const PREVIEW_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
 /// Most true positives that are listed.
 const MOST_LISTED: usize = 20;
-/// Who asks, where nobody is asked.
+/// The author of a mute that is only previewed.
 const NOBODY: &str = "preview";
 
 pub(super) async fn run(app: &App, command: &Mutes) -> Result<(), Exit> {
@@ -41,7 +41,7 @@ pub(super) async fn run(app: &App, command: &Mutes) -> Result<(), Exit> {
     }
 }
 
-/// The rule, if it can be one.
+/// Builds the rule if it is valid.
 fn mute(
     app: &App,
     rule: &MuteRule,
@@ -118,8 +118,8 @@ async fn preview(app: &App, mute: &NewMute, days: u32) -> Result<MutePreview, St
     app.store.preview_mute(mute, since).await
 }
 
-/// What a mute that is added would have hidden, where that is found out in time. It is added all the same: who adds one
-/// may do so because there is too much of everything.
+/// Returns what a new mute would have hidden, if the preview ends in time. The mute is added in any case, because a
+/// store under a flood of alerts may be slow.
 async fn foreseen(preview: impl Future<Output = Result<MutePreview, StoreError>>) -> String {
     match tokio::time::timeout(PREVIEW_WAIT, preview).await {
         Ok(Ok(preview)) => preview_text(&preview, PREVIEW_DAYS),
@@ -135,7 +135,7 @@ async fn foreseen(preview: impl Future<Output = Result<MutePreview, StoreError>>
     }
 }
 
-/// What would have been hidden, the true positives last, where they are seen.
+/// Renders a preview, with the true positives at its end, where they are seen.
 fn preview_text(preview: &MutePreview, days: u32) -> String {
     let total: u64 = preview.cases.values().sum();
     let words = |(word, count): (&String, &u64)| format!("{count} {}", word.replace('_', " "));
@@ -218,7 +218,7 @@ async fn list(app: &App, all: bool, json: bool) -> Result<(), Exit> {
     print(&table.to_string())
 }
 
-/// Those of a flood are not counted to the last.
+/// Returns the number of hits. A flood is not counted exactly.
 fn hits(row: &MuteRow) -> String {
     match row.hits {
         more if more > MOST_COUNTED => format!("{MOST_COUNTED}+"),
@@ -236,7 +236,7 @@ fn state(row: &MuteRow, now: DateTime<Utc>) -> &'static str {
     }
 }
 
-/// What the rule hides, in a line.
+/// Describes the rule in a line.
 fn hides(row: &MuteRow) -> String {
     let when = &row.mute.when;
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! `nightshift playbooks`: which there are, whether yours are right, and which one an alert gets.
+//! `nightshift playbooks`: lists playbooks, checks files, and explains which one an alert gets.
 
 mod explain;
 

@@ -1,4 +1,4 @@
-//! `nightshift registers`: which row of which register covers what an alert is about, without triage.
+//! `nightshift registers`: shows which row of which register covers the subjects of an alert, without triage.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ fn show(rows: &[LedgerRow]) -> Result<(), Exit> {
             [
                 row.subject_type.clone(),
                 plain(&row.subject, 80).to_string(),
-                // A row to paste is shown as it must be written.
+                // A row to copy is printed exactly as it must be written.
                 as_written(
                     &record.unwrap_or_else(|| format!("nothing. {missing}")),
                     400,

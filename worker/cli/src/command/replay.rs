@@ -1,4 +1,4 @@
-//! `nightshift replay`: a recorded case triaged again on its own evidence, and what differs.
+//! `nightshift replay`: triages a recorded case again on its stored evidence and shows the differences.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::output::{plain, print, print_json};
 use crate::progress::Progress;
 use crate::wiring::{App, Overrides};
 
-/// Most characters of a claim or a description on a line.
+/// Most characters of a claim or description on a line.
 const MOST_CHARS: usize = 140;
 
 pub(super) async fn run(app: &App, options: &Replay) -> Result<(), Exit> {
@@ -74,7 +74,7 @@ fn events(lines: &[JournalLine]) -> Result<Vec<Event>, Exit> {
         .collect()
 }
 
-/// The two runs side by side, what is the same said once.
+/// Renders both runs side by side, with equal parts shown once.
 fn text(difference: &Difference) -> String {
     let (before, after) = (&difference.before, &difference.after);
     let mut out = String::new();

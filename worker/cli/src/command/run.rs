@@ -1,4 +1,4 @@
-//! `nightshift run`: the alerts of one message, triaged while somebody watches.
+//! `nightshift run`: triages the alerts of one message while the user watches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,6 @@ use crate::output::{print, say, wants_colour, width};
 use crate::progress::{Progress, plan_lines};
 use crate::wiring::{App, Overrides};
 
-/// Name of this source.
 const SOURCE: &str = "run";
 
 pub(super) async fn run(app: &App, options: &Run) -> Result<(), Exit> {
@@ -54,7 +53,7 @@ pub(super) async fn run(app: &App, options: &Run) -> Result<(), Exit> {
     Ok(())
 }
 
-/// What the command line overrules.
+/// Returns the settings that the command line overrides.
 fn overrides(options: &Run) -> Overrides<'_> {
     Overrides {
         profile: options.profile.as_deref(),
@@ -83,7 +82,7 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
     trace_accepted("file", SOURCE, &arrivals, &accepted);
     let mut ids: Vec<CaseId> = Vec::new();
     for accepted in accepted {
-        // What somebody asks for always has a case.
+        // An alert given explicitly always gets a case.
         ids.extend(accepted.case_id.filter(|id| !ids.contains(id)));
     }
     let release = super::stop_on_signal();
@@ -133,7 +132,7 @@ async fn one(
         .ok_or_else(|| Exit::Failed(anyhow::anyhow!("case {id} ended without a report")))
 }
 
-/// Sends what routes ask for of these cases, as a worker does. A destination that a worker serves is left to it.
+/// Delivers the reports of these cases as a worker does. Destinations that a worker serves are left to it.
 async fn deliver(app: &App, ids: &[CaseId], stop: &CancellationToken) -> Result<(), Exit> {
     let holder = uuid::Uuid::new_v4().to_string();
     let handing_on = Arc::new(app.handing_on());
@@ -153,7 +152,8 @@ async fn deliver(app: &App, ids: &[CaseId], stop: &CancellationToken) -> Result<
         });
     let all: Vec<Delivering> = all.collect();
     let mut served: BTreeSet<&str> = BTreeSet::new();
-    // What one refuses for good the next one of the route takes, which may stand before it here.
+    // If a destination refuses a report for good, the next one of the route takes it. That one may come earlier in
+    // this loop.
     for _ in &all {
         let mut tried = 0;
         for one in &all {
@@ -173,7 +173,7 @@ async fn deliver(app: &App, ids: &[CaseId], stop: &CancellationToken) -> Result<
     Ok(())
 }
 
-/// Says what of these cases a destination does not show.
+/// Prints which of these cases a destination does not show.
 async fn left(app: &App, ids: &[CaseId], name: &str, is_served: bool) -> Result<(), Exit> {
     let (mut due, mut refused) = (0, 0);
     for id in ids {
@@ -200,7 +200,7 @@ async fn left(app: &App, ids: &[CaseId], name: &str, is_served: bool) -> Result<
     Ok(())
 }
 
-/// The report as the user wants it.
+/// Renders the report in this format.
 fn render(app: &App, report: &Report, format: Format) -> String {
     let now = app.clock.now();
     match format {
@@ -210,7 +210,7 @@ fn render(app: &App, report: &Report, format: Format) -> String {
     }
 }
 
-/// How reports look on this terminal.
+/// Returns the options of this terminal.
 pub(super) fn text_options(app: &App) -> TextOptions {
     TextOptions {
         width: width(),
@@ -220,7 +220,7 @@ pub(super) fn text_options(app: &App) -> TextOptions {
     }
 }
 
-/// That a command came to this; what it cost is not looked at.
+/// Makes the event of a finished command, without its cost.
 fn finished(id: CommandId, outcome: Outcome) -> EventBody {
     EventBody::Finished {
         id,
@@ -232,7 +232,7 @@ fn finished(id: CommandId, outcome: Outcome) -> EventBody {
     }
 }
 
-/// The plan alone: nothing is stored, and only earlier cases are looked at.
+/// Shows the plan only. Nothing is stored, and only earlier cases are looked up.
 async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), Exit> {
     let profiles = app.profiles(&overrides(options))?;
     for alert in alerts {

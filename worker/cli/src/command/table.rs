@@ -1,15 +1,15 @@
-//! Tables as all commands print theirs.
+//! Tables in the common layout of all commands.
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 
 use crate::output::{columns, table_width};
 
-/// Fewest columns that a text is cut to; where fewer are left it stands on a line of its own.
+/// Least width to which a text is cut. With less room, the text goes on its own line.
 const FEWEST: usize = 25;
-/// What stands before such a line.
+/// Indentation of such a line.
 const INDENT: &str = "    ";
 
-/// A table with texts that wrap. Only the columns `wide` do: what people copy stays whole.
+/// Makes a table with wrapped texts. Only the columns `wide` wrap, because other values are copied whole.
 pub(super) fn table(header: &[&str], wide: &[usize]) -> Table {
     let mut table = Table::new();
     table
@@ -25,8 +25,8 @@ pub(super) fn table(header: &[&str], wide: &[usize]) -> Table {
     table
 }
 
-/// A table with one line for each row: its last column is a text that is cut to what the terminal leaves. Where output is
-/// no terminal nothing is cut.
+/// Makes a table with one line per row. The last column is cut to the width of the terminal; without a terminal
+/// nothing is cut.
 pub(super) fn lines<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     within(columns(), header, rows)
 }
@@ -76,12 +76,12 @@ fn within<const N: usize>(
     out
 }
 
-/// Columns that a text takes.
+/// Returns the columns that a text takes.
 fn wide(text: &str) -> usize {
     text.chars().map(wide_one).sum()
 }
 
-/// Han, kana, hangul and pictures take two.
+/// Returns whether a character takes two columns: Han, kana, hangul and pictographs do.
 const fn wide_one(one: char) -> usize {
     match one {
         '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' => 2,
@@ -90,7 +90,7 @@ const fn wide_one(one: char) -> usize {
     }
 }
 
-/// The beginning of a text that fits, with `…` where something is left out.
+/// Cuts a text to this width and marks the cut with `…`.
 fn cut(text: &str, most: usize) -> String {
     if wide(text) <= most {
         return text.to_owned();

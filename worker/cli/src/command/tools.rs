@@ -1,4 +1,4 @@
-//! `nightshift tools`: what there is, whether its registers are right, one call by hand.
+//! `nightshift tools`: lists tools, checks their registers, and makes one call.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ async fn call(app: &App, name: &str, json: &str, alert: Option<&Path>) -> Result
     print_json(&output)
 }
 
-/// The alert to call for. What a person types is an indicator of it: a person may look up anything.
+/// Returns the alert of a call. The argument becomes an indicator of it, because a person may look up anything.
 fn context_alert(
     app: &App,
     spec: &ToolSpec,

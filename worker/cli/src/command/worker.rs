@@ -1,8 +1,8 @@
-//! `nightshift worker`: the loops, until somebody says stop.
+//! `nightshift worker`: runs the loops until a stop signal.
 //!
-//! Everything that can be wrong from the start is told before the first message is taken. Afterwards nothing but a signal
-//! ends the process: a store, a broker or a model that is away is waited for. A configuration that has changed is taken up
-//! by a new crew; what the old one has begun it ends.
+//! Every permanent error is reported before the first message is taken. Afterwards only a signal ends the process;
+//! the worker waits for a store, broker or model that is down. A changed configuration starts a new generation, and
+//! the old one ends what it began.
 
 mod changes;
 mod crew;
@@ -26,9 +26,8 @@ use crate::logs::warn;
 use crate::telemetry::{Telemetry, Wanted};
 use crate::wiring::{App, check_sources};
 
-/// How long the parts have to end once they are told to. Cases that were not given back by then are free when their
-/// leases end. With what traces may take after it, the process is gone within ten seconds, and as many more as its pages
-/// linger.
+/// How long the parts may take to end after a stop signal. Cases that were not given back by then are free when their
+/// leases expire. With the time for traces, the process ends within ten seconds, plus the time that its pages linger.
 const GRACE: Duration = Duration::from_millis(7_600);
 
 /// Runs the worker.
@@ -37,7 +36,8 @@ pub(super) async fn run(
     options: &Worker,
     telemetry: &mut Telemetry,
 ) -> Result<(), Exit> {
-    // Before anything that may wait for a database: what is edited meanwhile is a change, and SIGHUP is heard.
+    // This comes before anything that may wait for a database. Later edits then count as changes, and SIGHUP is
+    // handled.
     let changes = Changes::after(Seen::of(&loaded));
     check_sources_of(&loaded, options)?;
     let app = App::build(&loaded).await?;
@@ -63,7 +63,7 @@ pub(super) async fn run(
             biased;
             () = site.stop.cancelled() => {}
             Some(ended) = site.parts.join_next() => {
-                // The last cases of a crew before may have counted what is named no more.
+                // The last cases of an earlier generation may have counted names that are no longer configured.
                 site.metrics.tidy();
                 result = judge(ended);
             }
@@ -87,25 +87,27 @@ pub(super) async fn run(
     result
 }
 
-/// What stays while crews come and go.
+/// The state that outlives a generation.
 struct Site<'a> {
     parts: JoinSet<()>,
     changes: Changes,
-    /// What the configuration holds that is followed now.
+    /// The contents of the followed configuration.
     holds: Holds,
     metrics: Arc<crate::metrics::Metrics>,
-    /// What was read at the start, and is read again: that it is gone is a mistake, and no wish for the defaults.
+    /// The file that was read at the start and is read again. If it is missing later, that is an error and does not
+    /// mean the defaults.
     file: Option<PathBuf>,
     options: &'a Worker,
     telemetry: &'a mut Telemetry,
     stop: CancellationToken,
 }
 
-/// What a configuration comes to.
+/// The result of building from a configuration.
 type Taken = (App, Ready, Wanted, Holds);
 
 impl Site<'_> {
-    /// A crew that follows the configuration as it is now; none where that is wrong: then everything stays as it was.
+    /// Starts a generation with the current configuration. Returns `None` if the configuration is not accepted; the
+    /// old generation then continues.
     async fn renew(&mut self, old: &Crew, why: Why) -> Result<Option<Crew>, Exit> {
         if !self.changes.is_quiet(why) {
             tracing::info!(why = why.as_str(), "the configuration is read again");
@@ -120,7 +122,7 @@ impl Site<'_> {
             Ok((seen, taken)) => (Some(seen), taken),
             Err(exit) => (None, Err(exit)),
         };
-        // What is wrong may stand in a file that only this configuration names: that is looked at from now on, too.
+        // The error may be in a file that only this configuration names, so that file is watched too.
         if let Some(seen) = seen {
             self.changes.watch(seen);
         }
@@ -133,7 +135,7 @@ impl Site<'_> {
             }
         };
         self.changes.note_taken_up();
-        // From here on the new one counts, whatever happens: all of it is known to be right.
+        // The new configuration is valid and applies from here on, whatever happens.
         self.telemetry.follow(wanted);
         self.holds = holds;
         let new = ready.start(&app, self.options, Some(old), &mut self.parts, &self.stop);
@@ -144,8 +146,8 @@ impl Site<'_> {
         Ok(Some(new))
     }
 
-    /// Says why the earlier configuration stays, and has the new one tried again: the database is away, an address is taken,
-    /// a secret is not there yet. That passes, and no file that is looked at changes when it does.
+    /// Reports why the earlier configuration stays, and schedules a retry. A temporary failure (database down,
+    /// address in use, secret missing) ends without a change of any watched file.
     fn stays(&mut self, exit: &Exit, why: Why) {
         let error = exit.words();
         if matches!(exit, Exit::Failed(_)) {
@@ -162,7 +164,7 @@ impl Site<'_> {
         }
     }
 
-    /// What was seen where there is a configuration, and what it comes to.
+    /// Loads the configuration and builds what it names. The outer result fails if it cannot be loaded.
     async fn read(&self, old: &Crew, why: Why) -> Result<(Seen, Result<Taken, Exit>), Exit> {
         let loaded = load(self.file.as_deref()).map_err(Exit::Config)?;
         let seen = Seen::of(&loaded);
@@ -180,7 +182,7 @@ impl Site<'_> {
     }
 }
 
-/// That there is something to take in, before a database is made for it.
+/// Checks that there are sources, before a database is created.
 fn check_sources_of(loaded: &Loaded, options: &Worker) -> Result<(), Exit> {
     match options.does(Does::Intake) {
         true => check_sources(&loaded.config),
@@ -188,8 +190,8 @@ fn check_sources_of(loaded: &Loaded, options: &Worker) -> Result<(), Exit> {
     }
 }
 
-/// What it means that a part ended. One that panicked is a fault of ours: the others are stopped, and the process says so
-/// and ends.
+/// Converts the end of a part into a result. A panic is a bug: the other parts are stopped, and the process ends with
+/// an error.
 fn judge(ended: Result<(), JoinError>) -> Result<(), Exit> {
     ended.map_err(|error| Exit::Failed(anyhow!("a part of the worker panicked: {error}")))
 }

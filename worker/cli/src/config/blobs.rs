@@ -1,4 +1,4 @@
-//! `[blobs]`: where large messages are kept as they came.
+//! `[blobs]`: storage of large messages.
 
 use nightshift_engine::is_loopback;
 use nightshift_store::{Address, BlobOptions};
@@ -24,7 +24,7 @@ pub(crate) struct Blobs {
 }
 
 impl Blobs {
-    /// Where blobs of this store are; none: in its database.
+    /// Returns the storage of blobs, or `None` if they are in the database.
     pub(crate) fn place(&self, store_url: &str) -> Option<BlobOptions> {
         let url = match Address::parse(store_url) {
             _ if !self.url.is_empty() => self.url.clone(),
@@ -41,13 +41,13 @@ impl Blobs {
         })
     }
 
-    /// Whether they are in a bucket that is reached by TLS.
+    /// Returns whether the blobs are in a bucket that is reached by TLS.
     pub(crate) fn is_remote(&self) -> bool {
         let is_folder = self.url.is_empty() || self.url.starts_with("file:");
         !is_folder && !self.endpoint_url.starts_with("http:")
     }
 
-    /// What is wrong with it.
+    /// Validates the table.
     pub(super) fn check(&self) -> Result<(), String> {
         let url = &self.url;
         if !url.is_empty() && !BlobOptions::new(url).is_known() {

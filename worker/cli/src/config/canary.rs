@@ -1,4 +1,4 @@
-//! `[canary]`: an alert of our own, again and again, that shows whether alerts get through.
+//! `[canary]`: signed alerts of Nightshift itself, which show whether alerts get through.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use super::{Config, Destination, Source};
 
-/// Longest time between two canaries, in minutes.
+/// Longest interval of canaries, in minutes.
 const MOST_MINUTES: u64 = 1_440;
-/// What others are taken to send them at, in minutes, where none are sent here.
+/// Assumed interval of other senders, in minutes, if none are sent here.
 const USUAL_MINUTES: u64 = 15;
 
 /// `[canary]`
@@ -30,17 +30,17 @@ pub(crate) struct Canary {
 }
 
 impl Canary {
-    /// Whether canaries are sent.
+    /// Returns whether canaries are sent.
     pub(crate) const fn is_on(&self) -> bool {
         self.every_minutes > 0
     }
 
-    /// Whether canaries are believed: sent here, or by others that share a queue with this process.
+    /// Returns whether canaries are accepted, whether sent here or by other workers of the same queue.
     pub(crate) fn is_known(&self) -> bool {
         self.key().is_some()
     }
 
-    /// Time between two of them.
+    /// Returns the interval of canaries.
     pub(crate) const fn every(&self) -> Duration {
         let minutes = match self.every_minutes {
             0 => USUAL_MINUTES,
@@ -49,7 +49,7 @@ impl Canary {
         Duration::from_secs(minutes * 60)
     }
 
-    /// What they are signed with.
+    /// Returns the key that signs canaries.
     pub(crate) fn key(&self) -> Option<&KeyRef> {
         self.key.as_ref().filter(|key| match key.place() {
             KeyPlace::Value(value) => !value.expose_secret().trim().is_empty(),
@@ -57,7 +57,7 @@ impl Canary {
         })
     }
 
-    /// What no type can say.
+    /// Validates the table against the rest of the configuration.
     pub(super) fn check(&self, config: &Config) -> Result<(), String> {
         if !self.is_on() {
             return Ok(());
@@ -78,7 +78,7 @@ impl Canary {
         self.destination(config).map(drop)
     }
 
-    /// The source whose queue they are put into.
+    /// Returns the source whose queue receives canaries.
     pub(crate) fn source<'a>(&self, config: &'a Config) -> Result<&'a Source, String> {
         let mut all = config.sources.iter();
         if self.source.is_empty() {
@@ -99,7 +99,7 @@ impl Canary {
         Ok(found)
     }
 
-    /// The destination that shows them.
+    /// Returns the destination that shows canaries.
     pub(crate) fn destination<'a>(&self, config: &'a Config) -> Result<&'a Destination, String> {
         let mut all = config.destinations.iter();
         if self.destination.is_empty() {

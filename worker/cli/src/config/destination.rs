@@ -1,4 +1,4 @@
-//! `[[destination]]`: where reports go.
+//! `[[destination]]`: the destinations of reports.
 
 mod slack;
 mod ticket;
@@ -84,7 +84,7 @@ impl From<Speech> for Language {
 }
 
 impl Destination {
-    /// Its `kind`, as the configuration calls it.
+    /// Returns the `kind` of the configuration.
     pub(crate) const fn kind(&self) -> &'static str {
         match self {
             Self::File { .. } => "file",
@@ -109,7 +109,7 @@ impl Destination {
         }
     }
 
-    /// Where its secrets are.
+    /// Returns the references to its secrets.
     pub(crate) fn secrets(&self) -> Vec<&KeyRef> {
         match self {
             Self::File { .. } => Vec::new(),
@@ -122,7 +122,7 @@ impl Destination {
         }
     }
 
-    /// Whether a report there opens a ticket or pages somebody: generated samples never go there. Each kind says so itself.
+    /// Returns whether reports open tickets or page somebody. Generated samples are not sent to such destinations.
     pub(crate) const fn opens_tickets(&self) -> bool {
         match self {
             Self::File { .. } | Self::Webhook(_) | Self::Slack(_) => false,
@@ -130,12 +130,12 @@ impl Destination {
         }
     }
 
-    /// Whether the daily digest can be posted there.
+    /// Returns whether the daily digest can be posted there.
     pub(crate) const fn shows_digests(&self) -> bool {
         matches!(self, Self::Slack(_))
     }
 
-    /// Whether a canary can be shown there and taken away again, or closed; else why not. Nobody is paged for one.
+    /// Checks whether a canary can be shown and removed or closed there. Nobody is paged for a canary.
     pub(crate) fn shows_canaries(&self) -> Result<(), &'static str> {
         match self {
             Self::File { .. } | Self::Webhook(_) | Self::GitHub(_) => Ok(()),
@@ -153,7 +153,7 @@ impl Destination {
         }
     }
 
-    /// What no type can say.
+    /// Validates the table.
     pub(crate) fn check(&self, links: &Links) -> Result<(), DestinationError> {
         match self {
             Self::File { .. } => Ok(()),
@@ -166,7 +166,7 @@ impl Destination {
         }
     }
 
-    /// Takes relative paths from the folder of the configuration file.
+    /// Resolves relative paths against the folder of the configuration file.
     pub(super) fn resolve(&mut self, base: &Path) {
         let path = match self {
             Self::File { path, .. } => Some(path),
@@ -184,7 +184,7 @@ impl Destination {
 }
 
 impl Webhook {
-    /// How it is reached.
+    /// Converts the table for the adapter.
     pub(crate) fn to_config(&self) -> WebhookConfig {
         WebhookConfig {
             name: self.name.clone(),

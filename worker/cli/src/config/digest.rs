@@ -1,4 +1,4 @@
-//! `[digest]`: one post a day.
+//! `[digest]`: the daily digest.
 
 use chrono::NaiveTime;
 use chrono_tz::Tz;
@@ -23,7 +23,7 @@ fn utc() -> String {
 }
 
 impl Digest {
-    /// What no type can say.
+    /// Validates the table.
     pub(crate) fn check(&self, destinations: &[&str]) -> Result<(), String> {
         if self.parsed_at().is_none() {
             return Err(format!(
@@ -50,12 +50,12 @@ impl Digest {
         NaiveTime::parse_from_str(&self.at, "%H:%M").ok()
     }
 
-    /// When it is posted; checked when the configuration is read.
+    /// Returns the time of the post, which was validated at load.
     pub(crate) fn at(&self) -> NaiveTime {
         self.parsed_at().unwrap_or_default()
     }
 
-    /// Its time zone; checked when the configuration is read.
+    /// Returns the time zone, which was validated at load.
     pub(crate) fn zone(&self) -> Tz {
         self.timezone.parse().unwrap_or(Tz::UTC)
     }

@@ -1,4 +1,4 @@
-//! The environment: the only place that reads it.
+//! The environment variables. Only this module reads them.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 const PREFIX: &str = "NIGHTSHIFT__";
 
-/// Whether the user wants no colour, see no-color.org.
+/// Returns whether the user wants no colour, see no-color.org.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is where the environment is read"
@@ -15,7 +15,7 @@ pub(crate) fn no_colour() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// One variable; none where it is not set, or empty.
+/// Returns a variable, or `None` if it is unset or empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is where the environment is read"
@@ -26,14 +26,14 @@ pub(crate) fn variable(name: &str) -> Option<String> {
         .filter(|value| !value.trim().is_empty())
 }
 
-/// The name of the user of the operating system, where it is told.
+/// Returns the name of the operating system's user, if known.
 pub(crate) fn user() -> Option<String> {
     ["USER", "LOGNAME", "USERNAME"]
         .into_iter()
         .find_map(variable)
 }
 
-/// The settings of the environment: `NIGHTSHIFT__SECTION__KEY=value`. What other variables hold is not our business.
+/// Returns the settings `NIGHTSHIFT__SECTION__KEY=value`. Other variables are ignored.
 pub(super) fn settings() -> Result<Vec<(String, String)>, String> {
     settings_of(std::env::vars_os())
 }
@@ -54,7 +54,7 @@ fn settings_of(
     Ok(found)
 }
 
-/// The names of these settings.
+/// Returns the names of these settings.
 pub(super) fn names() -> Vec<String> {
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
     let mut found: Vec<String> = names.filter(|name| name.starts_with(PREFIX)).collect();
@@ -62,7 +62,7 @@ pub(super) fn names() -> Vec<String> {
     found
 }
 
-/// Puts one setting into the table; `known` holds the sections that may be set so.
+/// Puts one setting into the table. `known` lists the sections that allow this.
 pub(super) fn overlay(
     table: &mut Table,
     known: &Table,
@@ -111,7 +111,7 @@ fn value_like(default: &Value, text: &str) -> Option<Value> {
     }
 }
 
-/// What a setting must be, in words. What it is stays untold: it may be a secret.
+/// Describes the expected value. The actual value is not shown, because it may be secret.
 const fn wanted(default: &Value) -> &'static str {
     match default {
         Value::Integer(_) => "a whole number",
@@ -123,7 +123,7 @@ const fn wanted(default: &Value) -> &'static str {
     }
 }
 
-/// `did you mean "url"?`, all there are where none is near, or that there are none.
+/// Suggests a word: `did you mean "url"?`, or all known words if none is near, or that there are none.
 pub(crate) fn nearest(word: &str, known: &[&str]) -> String {
     let best = known
         .iter()

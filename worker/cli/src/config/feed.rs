@@ -1,4 +1,4 @@
-//! `[[feed]]`: a product that writes its own JSON, read by JSON pointers.
+//! `[[feed]]`: a product with its own JSON format, read by JSON pointers.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ struct FeedSeverity {
     map: BTreeMap<String, Severity>,
 }
 
-/// The names of all scales.
+/// Returns the names of all scales.
 fn scales() -> Vec<&'static str> {
     SCALES.iter().map(|scale| scale.name).collect()
 }
@@ -60,7 +60,7 @@ impl Feed {
         &self.name
     }
 
-    /// Whether nothing tells the scale of its severities.
+    /// Returns whether the scale of its severities is unknown.
     pub(crate) fn wants_scale(&self) -> bool {
         self.to_generic().wants_scale()
     }
@@ -81,7 +81,7 @@ impl Feed {
         }
     }
 
-    /// Checks that alerts can be read as the table says.
+    /// Checks that alerts can be read by this table.
     pub(super) fn check(&self) -> Result<(), String> {
         let generic = self.to_generic();
         let details = nightshift_alert::DetailKind::ALL.iter();
@@ -154,7 +154,8 @@ mod tests {
         insta::assert_snapshot!(checked("severity = { pointer = \"/l\", scales = \"0-10\" }").unwrap_err(), @"unknown field `scales`, expected one of `pointer`, `scale`, `map`");
     }
 
-    /// The ready feeds of the documents with their messages: a table of TOML, then one of JSON, under each heading.
+    /// Returns the example feeds of the documentation with their messages: a TOML block and a JSON block under each
+    /// heading.
     fn ready() -> Vec<(&'static str, &'static str)> {
         let page = include_str!("../../../../docs/feeds.md");
         let block = |section: &'static str, language: &str| {
@@ -167,7 +168,7 @@ mod tests {
             .collect()
     }
 
-    /// What people see first of an alert.
+    /// Returns the facts of an alert that people see first.
     fn shown(alert: &nightshift_alert::Alert) -> String {
         let indicators = alert.indicators.iter();
         let indicators =

@@ -1,14 +1,14 @@
-//! Names of feeds: one that there is not fits no alert, and nobody would be told.
+//! Checks the names of feeds. A misspelt name would silently match no alert.
 
 use nightshift_alert::feed::BUILT_IN;
 
 use super::Config;
 use super::environment::nearest;
 
-/// The feed of our own alerts, about messages that cannot be read.
+/// The feed of alerts about unreadable messages.
 const OUR_OWN: &str = "nightshift";
 
-/// Whether every feed that is named is one of ours or a `[[feed]]`.
+/// Checks that every feed named is built in or a `[[feed]]`.
 pub(super) fn check(config: &Config) -> Result<(), String> {
     let carried = carried(config);
     for source in &config.sources {
@@ -36,13 +36,13 @@ pub(super) fn check(config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a feed that is named elsewhere, at `place`, is one that alerts can be of.
+/// Checks that a feed named at `place` exists.
 pub(crate) fn check_feed(config: &Config, feed: &str, place: &str) -> Result<(), String> {
     let all: Vec<&str> = carried(config).into_iter().chain([OUR_OWN]).collect();
     known(feed, &all, || place.to_owned())
 }
 
-/// The feeds that messages can be of.
+/// Returns the feeds that messages can have.
 pub(crate) fn carried(config: &Config) -> Vec<&str> {
     let own = config.feeds.iter().map(|feed| feed.name.as_str());
     BUILT_IN.into_iter().chain(own).collect()

@@ -1,4 +1,4 @@
-//! Reading a configuration: errors name the file, the line, and the nearest key that there is.
+//! Loading of the configuration. Errors name the file, the line, and the nearest known key.
 
 mod bounds;
 mod fault;
@@ -14,32 +14,32 @@ use toml::{Table, Value};
 use super::environment::{names, nearest, overlay, settings};
 use super::{Config, DEFAULTS, feeds, secret};
 
-/// The file that is read where none is named.
+/// The default configuration file.
 const FILE: &str = "nightshift.toml";
 
-/// A configuration, and what it was made of.
+/// A configuration with its origins.
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
-    /// What counts.
+    /// The effective configuration.
     pub(crate) config: Config,
-    /// The same as a table, for `config show`.
+    /// The effective configuration as a table, for `config show`.
     pub(crate) table: Table,
-    /// The file, if there is one.
+    /// The configuration file, if there is one.
     pub(crate) file: Option<PathBuf>,
-    /// What it said when it was read; it may say something else by now.
+    /// The text of the file when it was read.
     pub(crate) text: Option<String>,
-    /// The names of the environment variables that count.
+    /// The names of the environment variables that apply.
     pub(crate) environment: Vec<String>,
 }
 
 impl Loaded {
-    /// The compiled-in defaults alone: no file, no environment.
+    /// Returns the compiled-in defaults without file and environment.
     pub(crate) fn defaults() -> anyhow::Result<Self> {
         let table: Table = DEFAULTS.parse().context("the compiled-in defaults")?;
         Self::of(table, None, Vec::new())
     }
 
-    /// What this table says, checked.
+    /// Validates a table.
     fn of(table: Table, file: Option<PathBuf>, environment: Vec<String>) -> anyhow::Result<Self> {
         let config = config(&table)?;
         check(&config)?;
@@ -54,9 +54,8 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// The files and folders that say how cases are triaged, who may read and whom we believe: this configuration,
-    /// playbooks, prompts, the pages' tokens, authorities. Other secrets are none of them, for they are read whenever they
-    /// are used.
+    /// Returns the files and folders that the configuration depends on: itself, playbooks, prompts, tokens of the
+    /// pages, certificate authorities. Other secrets are excluded, because they are read at each use.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let profiles = &self.config.profiles;
         let mut files: Vec<PathBuf> = self.file.iter().cloned().collect();
@@ -65,14 +64,14 @@ impl Loaded {
         files.extend(profiles.iter().filter_map(|one| one.replan_file()));
         let tokens = self.config.web.tokens.iter().map(String::as_str);
         files.extend(tokens.filter_map(|token| secret::file(token, self.base())));
-        // That of the address is relative to the working directory.
+        // The file in the store's address is relative to the working directory.
         files.extend(self.config.store.authorities());
         authorities(&self.table, &mut |path| files.push(self.base().join(path)));
         files.retain(|path| !path.as_os_str().is_empty());
         files
     }
 
-    /// The folder that relative paths of the configuration start at.
+    /// Returns the folder that relative paths start from.
     pub(crate) fn base(&self) -> &Path {
         self.file
             .as_deref()
@@ -81,11 +80,11 @@ impl Loaded {
     }
 }
 
-/// Each `ca_file`, wherever it stands: clients are made with what it holds.
+/// Finds each `ca_file`, because clients are built from its contents.
 fn authorities(table: &Table, found: &mut impl FnMut(&str)) {
     for (key, value) in table {
         match value {
-            // Empty: there is none. The folder of the configuration is not meant.
+            // An empty path means none, not the folder of the configuration.
             Value::String(path) if key == "ca_file" && !path.is_empty() => found(path),
             Value::Table(table) => authorities(table, found),
             Value::Array(all) => {
@@ -97,7 +96,6 @@ fn authorities(table: &Table, found: &mut impl FnMut(&str)) {
     }
 }
 
-/// Loads the configuration.
 pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Loaded> {
     let defaults: Table = DEFAULTS.parse().context("the compiled-in defaults")?;
     let mut table = defaults.clone();
@@ -117,13 +115,13 @@ pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Loaded> {
     Ok(Loaded { text, ..loaded })
 }
 
-/// What stands here and would count: the file that is read where none is named, and the variables.
+/// Returns the default configuration file and the variables, if they exist.
 pub(crate) fn configured() -> Vec<String> {
     let file = Path::new(FILE).is_file().then(|| FILE.to_owned());
     file.into_iter().chain(names()).collect()
 }
 
-/// Puts settings of the environment over the table, one by one: what is wrong with one is told with its name.
+/// Applies settings of the environment to the table. Errors name the variable.
 fn lay_over(
     table: &mut Table,
     defaults: &Table,
@@ -143,14 +141,14 @@ fn config(table: &Table) -> anyhow::Result<Config> {
     read.map_err(|error: toml::de::Error| anyhow!(fault::words(error.message())))
 }
 
-/// The file as a table, checked key by key, so that an error can say where.
+/// Parses the file into a table and checks each key, so that errors have a position.
 fn parse(path: &Path, text: &str) -> anyhow::Result<Table> {
     let wrong = |error| anyhow!(fault::of_file(path, text, &error));
     toml::from_str::<Config>(text).map_err(wrong)?;
     text.parse().map_err(wrong)
 }
 
-/// Puts one table over another; lists are replaced whole.
+/// Merges one table over another. Lists are replaced whole.
 fn merge(below: &mut Table, above: Table) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
@@ -162,7 +160,7 @@ fn merge(below: &mut Table, above: Table) {
     }
 }
 
-/// What no type can say.
+/// Validates what types cannot express.
 fn check(config: &Config) -> anyhow::Result<()> {
     refuse(
         Address::parse(&config.store.url).is_none(),
@@ -207,7 +205,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
     check_routes(config)
 }
 
-/// Every mute can be one; its hits are counted under its name.
+/// Checks that mutes are valid and have distinct names, because hits are counted by name.
 fn check_mutes(config: &Config) -> anyhow::Result<()> {
     let admission = config.admission().map_err(|problem| anyhow!(problem))?;
     check_names(
@@ -216,7 +214,7 @@ fn check_mutes(config: &Config) -> anyhow::Result<()> {
     )
 }
 
-/// What is told apart by its name has one of its own.
+/// Checks that names are unique.
 fn check_names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
     let mut known = BTreeSet::new();
     for name in names {
@@ -228,7 +226,7 @@ fn check_names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> anyhow::
     Ok(())
 }
 
-/// Every route leads to destinations and profiles that there are.
+/// Checks that routes name existing destinations and profiles.
 fn check_routes(config: &Config) -> anyhow::Result<()> {
     let names: Vec<&str> = config.destinations.iter().map(|one| one.name()).collect();
     let profiles: Vec<&str> = config
@@ -355,7 +353,7 @@ mod tests {
         assert_eq!(named, [Path::new("db.pem")]);
     }
 
-    /// Both would take each other's reports, and go by each other's remote ids.
+    /// Each of two equal names would take the other's reports and use the other's remote ids.
     #[test]
     fn two_destinations_or_profiles_of_one_name_are_refused() {
         let refused = |two: &str| {

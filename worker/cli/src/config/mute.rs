@@ -1,4 +1,4 @@
-//! `[[mute]]`: what a file says, made into a rule of admission.
+//! `[[mute]]`: a mute in the configuration, converted to a rule of admission.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use nightshift_alert::Severity;
@@ -38,13 +38,13 @@ fn the_file() -> String {
 }
 
 impl Mute {
-    /// What it is called: after its place in the file where it has no name.
+    /// Returns the name, or one from its position in the file.
     pub(super) fn name(&self, index: usize) -> String {
         let given = self.name.clone();
         given.unwrap_or_else(|| format!("config-{}", index + 1))
     }
 
-    /// The rule.
+    /// Converts the table to a rule.
     pub(super) fn to_rule(&self, index: usize) -> Result<nightshift_pipeline::Mute, String> {
         let name = self.name(index);
         let fault = |what: &str| format!("[[mute]] {name:?}: {what}");
@@ -77,13 +77,13 @@ impl Mute {
     }
 }
 
-/// Whether the store gives names like this one.
+/// Returns whether the store generates names like this.
 fn is_ours(name: &str) -> bool {
     name.strip_prefix('m')
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The end of a mute: a time with its offset, or a date, whose first moment in UTC it is.
+/// Parses the end of a mute: a time with its offset, or a date, which means its first moment in UTC.
 pub(crate) fn end(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
     let date = || text.parse::<NaiveDate>().ok();

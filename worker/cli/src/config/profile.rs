@@ -82,7 +82,7 @@ pub(crate) struct QuestionModels {
 }
 
 impl QuestionModels {
-    /// This one model for every question.
+    /// Uses this model for every question.
     pub(crate) fn only(name: &str) -> Self {
         let one = || vec![name.to_owned()];
         Self {
@@ -94,7 +94,7 @@ impl QuestionModels {
         }
     }
 
-    /// The chain of one question.
+    /// Returns the models of one question.
     pub(crate) fn chain(&self, asked: Asked) -> &[String] {
         let own = match asked {
             Asked::Plan => &self.plan,
@@ -128,7 +128,7 @@ impl Default for ReplanWhen {
 }
 
 impl ReplanWhen {
-    /// The texts; a file is read once, at the start.
+    /// Returns the texts. A file is read once, at the start.
     pub(crate) fn texts(&self) -> anyhow::Result<Vec<String>> {
         match self {
             Self::Texts(texts) => Ok(texts.clone()),
@@ -144,7 +144,7 @@ impl ReplanWhen {
 }
 
 impl Profile {
-    /// The file that its `replan_when` stands in, if it is in one.
+    /// Returns the file of `replan_when`, if it names one.
     pub(crate) fn replan_file(&self) -> Option<PathBuf> {
         match &self.replan_when {
             ReplanWhen::File(path) => Some(path.clone()),
@@ -152,7 +152,7 @@ impl Profile {
         }
     }
 
-    /// How its cases are worked on.
+    /// Converts the settings that say how cases are worked on.
     pub(crate) fn conduct(&self) -> anyhow::Result<Conduct> {
         Ok(Conduct {
             strategy: self.strategy,

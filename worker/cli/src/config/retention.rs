@@ -1,4 +1,4 @@
-//! `[retention]`: how long the worker keeps what.
+//! `[retention]`: how long the worker keeps data.
 
 use chrono::{DateTime, Days, Utc};
 use nightshift_pipeline::Kept;
@@ -22,7 +22,7 @@ pub(crate) struct Retention {
 }
 
 impl Retention {
-    /// Each kind that is not kept for ever, with the time before which it is removed.
+    /// Returns each limited kind of data with the time before which it is removed.
     pub(crate) fn bounds(&self, now: DateTime<Utc>) -> Vec<(Kept, DateTime<Utc>)> {
         let days = |kind| match kind {
             Kept::Raw => self.raw_days,

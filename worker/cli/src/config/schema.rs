@@ -1,8 +1,8 @@
-//! The configuration as a JSON Schema, for editors: names, types, words and what they mean.
+//! The JSON Schema of the configuration for editors.
 //!
-//! Types and descriptions come from the types that a configuration is read into, defaults from `config.default.toml`.
-//! What no type can say (whether a file is there, whether a route leads anywhere) `config check` says. Draft 7, which
-//! editors for TOML understand.
+//! Types and descriptions come from the configuration structs, defaults from `config.default.toml`. `config check`
+//! validates what types cannot express, such as the existence of files. The schema uses draft 7, which TOML editors
+//! understand.
 
 use anyhow::Context;
 use schemars::generate::SchemaSettings;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{Config, DEFAULTS};
 
-/// The schema, as text for people too.
+/// Returns the schema as formatted text.
 pub(crate) fn schema() -> anyhow::Result<String> {
     let generator = SchemaSettings::draft07().into_generator();
     let mut schema = Value::from(generator.into_root_schema_for::<Config>());
@@ -21,7 +21,7 @@ pub(crate) fn schema() -> anyhow::Result<String> {
     serde_json::to_string_pretty(&schema).context("the schema as JSON")
 }
 
-/// Where a section has defaults, its values tell them; a derived default of a whole section is the empty one, and wrong.
+/// Sets the defaults of a section's keys. The derived default of a whole section is the empty one and wrong.
 fn put_defaults(schema: &mut Map<String, Value>, defaults: &Map<String, Value>) {
     let sections: Vec<(String, String)> = properties(schema)
         .map(|(name, section)| {
@@ -60,7 +60,7 @@ fn properties(
         .filter_map(|(name, property)| Some((name, property.as_object_mut()?)))
 }
 
-/// The name of the definition that a property refers to, by itself or, beside a description, in `allOf`.
+/// Returns the definition that a property refers to, directly or, beside a description, in `allOf`.
 fn definition_of(property: &Map<String, Value>) -> Option<String> {
     let reference = property.get("$ref").or_else(|| {
         let all = property.get("allOf")?.as_array()?;
@@ -92,7 +92,7 @@ mod tests {
             .collect()
     }
 
-    /// JSON has no dates: an editor checks them as text.
+    /// Converts a date to text, because JSON has none.
     fn as_editors_see_it(value: toml::Value) -> Value {
         match value {
             toml::Value::Datetime(date) => json!(date.to_string()),
@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    /// The defaults with everything that is commented out in them switched on.
+    /// Returns the defaults with all commented examples enabled.
     fn all_examples() -> String {
         let example = |line: &str| {
             (line.starts_with("# [") && !line.starts_with("# [{"))

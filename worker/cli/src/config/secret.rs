@@ -1,8 +1,8 @@
 //! Secrets of the configuration: `env:NAME`, `file:PATH`, or the value itself.
 //!
-//! White space around it does not count, wherever it is read: files and variables end with a line end more often than not.
-//! What is referred to is read when it is used, so that a changed file counts at the next request (F33). Nothing here
-//! has a Debug or Display that shows a secret, and no error holds one.
+//! Surrounding white space is ignored, because files and variables often end in a newline. A reference is resolved at
+//! each use, so a changed file applies to the next request (F33). Nothing here has a `Debug` or `Display` that shows
+//! a secret, and no error contains one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use nightshift_llm::{KeyPlace, KeyRef};
 use secrecy::SecretString;
 
-/// Gives the secret as it is now, or says in words why there is none.
+/// Returns the current secret, or a message that says why there is none.
 pub(crate) type Secret = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
-/// The secret at this place; relative paths are taken from `base`.
+/// Returns the secret at this place. Relative paths start from `base`.
 pub(crate) fn secret_at(place: KeyPlace<'_>, base: &Path) -> Secret {
     match place {
         KeyPlace::Env(name) => {
@@ -28,7 +28,7 @@ pub(crate) fn secret_at(place: KeyPlace<'_>, base: &Path) -> Secret {
     }
 }
 
-/// The file that this refers to, if it is one; relative paths are taken from `base`.
+/// Returns the file of a reference, if it names one. Relative paths start from `base`.
 pub(crate) fn file(reference: &str, base: &Path) -> Option<PathBuf> {
     match KeyRef::from(reference).place() {
         KeyPlace::File(path) => Some(base.join(path)),

@@ -1,4 +1,5 @@
-//! `[[source]]`: where messages are taken from. Queues are those of `nightshift-queue`, the intake is that of `nightshift-web`.
+//! `[[source]]`: the sources of messages. Queues are configured by `nightshift-queue`, the intake by
+//! `nightshift-web`.
 
 use std::path::Path;
 
@@ -24,22 +25,22 @@ pub(crate) enum Source {
     Http(Box<HttpConfig>),
 }
 
-/// Where alerts are posted.
+/// Returns the address that alerts are posted to.
 pub(crate) fn posted_at(web: &WebConfig) -> &str {
     let own = Some(web.intake_listen.as_str()).filter(|listen| !listen.is_empty());
     own.unwrap_or(&web.listen)
 }
 
-/// Who takes from a source.
+/// How the messages of a source arrive.
 pub(crate) enum Taken<'a> {
-    /// We do, from a queue.
+    /// The worker takes them from a queue.
     Queue(SourceConfig),
-    /// Nobody: it is posted to us.
+    /// Senders post them to the worker.
     Http(&'a HttpConfig),
 }
 
 impl Source {
-    /// Its name, unique in a configuration.
+    /// Returns the name, which is unique in a configuration.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Rabbitmq(config) => &config.name,
@@ -50,7 +51,8 @@ impl Source {
         }
     }
 
-    /// Whether it calls somebody whose certificate is of an authority of the system: its queue, or who signs what is posted.
+    /// Returns whether the source connects with certificates of the system's authorities, to its queue or to the
+    /// issuer of signatures.
     pub(crate) fn speaks_tls(&self) -> bool {
         match self {
             Self::Rabbitmq(config) => config.url.expose_secret().starts_with("amqps:"),
@@ -61,7 +63,7 @@ impl Source {
         }
     }
 
-    /// The feeds that it may carry; `None` for all.
+    /// Returns the allowed feeds, or `None` for all.
     pub(crate) fn feeds(&self) -> Option<Vec<String>> {
         let feeds = match self {
             Self::Rabbitmq(config) => &config.feeds,
@@ -73,12 +75,12 @@ impl Source {
         (!feeds.is_empty()).then(|| feeds.clone())
     }
 
-    /// Whether it is posted to us.
+    /// Returns whether messages are posted to the worker.
     pub(crate) const fn is_http(&self) -> bool {
         matches!(self, Self::Http(_))
     }
 
-    /// Whether we can put a canary where it takes messages; else why not.
+    /// Checks whether a canary can be put into its queue.
     pub(crate) fn takes_messages(&self, web: &WebConfig) -> Result<(), String> {
         match self.taken() {
             Taken::Queue(queue) => queue.takes_messages(),
@@ -86,7 +88,7 @@ impl Source {
         }
     }
 
-    /// Whether it makes sense by itself. Nothing is opened or called.
+    /// Validates the table by itself. Nothing is opened or called.
     pub(crate) fn check(&self) -> Result<(), String> {
         match self.taken() {
             Taken::Http(http) => http
@@ -96,7 +98,7 @@ impl Source {
         }
     }
 
-    /// Who takes from it.
+    /// Returns how its messages arrive.
     pub(crate) fn taken(&self) -> Taken<'_> {
         Taken::Queue(match self {
             Self::Rabbitmq(config) => SourceConfig::Rabbitmq(config.clone()),
@@ -107,7 +109,7 @@ impl Source {
         })
     }
 
-    /// The same source, its relative paths taken from `base` (the folder of the configuration file).
+    /// Resolves relative paths against `base`, the folder of the configuration file.
     pub(crate) fn resolved(self, base: &Path) -> Self {
         match self.taken() {
             Taken::Http(_) => self,

@@ -1,4 +1,4 @@
-//! `[traces]`: where spans are posted to.
+//! `[traces]`: the destination of spans.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Which part of all cases is traced.
+    /// Returns the fraction of cases that are traced.
     pub(crate) const fn ratio(&self) -> f64 {
         if self.endpoint.is_empty() {
             0.0
@@ -40,7 +40,7 @@ impl Traces {
         }
     }
 
-    /// What is wrong with it; none where spans go nowhere, or all is right.
+    /// Validates the table.
     pub(super) fn check(&self) -> Result<(), String> {
         let bad = |key: &str, problem: &str| Err(format!("[traces] {key}: {problem}"));
         if !(0.0..=1.0).contains(&self.sample_ratio) {
@@ -59,7 +59,7 @@ impl Traces {
         self.url().map(|_| ())
     }
 
-    /// The address, where it may be posted to. It is not shown where it is wrong: it may hold a password.
+    /// Parses the address and checks that it is allowed. Errors do not show it, because it may contain a password.
     pub(crate) fn url(&self) -> Result<Url, String> {
         let bad = |problem: &str| Err(format!("[traces] endpoint: {problem}"));
         let Ok(url) = Url::parse(&self.endpoint) else {

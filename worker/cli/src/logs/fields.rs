@@ -1,5 +1,5 @@
-//! The fields of an event or a span, cleaned as they come in: without secrets, escapes and hidden characters, each on one
-//! line and bounded.
+//! The fields of an event or span. Each value is cleaned on entry: no secrets, escapes or hidden characters, one
+//! line, bounded length.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use nightshift_engine::with_causes;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 
-/// Most characters of one value: the rest of a chain of errors says little.
+/// Most characters of one value, which is enough for a chain of errors.
 const MOST_CHARS: usize = 2_000;
-/// How much of a value is looked at.
+/// Most bytes of a value that are examined.
 const MOST_BYTES: usize = 16_000;
-/// Ids that this program made: they look random, and are no secrets.
+/// Ids that this program generates. They look random but are not secret.
 const OURS: [&str; 2] = ["case.id", "trace.id"];
 
-/// Names and values, in the order in which they were given; each name once.
+/// Names and values in the order of their addition, each name once.
 #[derive(Debug, Default)]
 pub(super) struct Fields(Vec<(&'static str, Value)>);
 
 impl Fields {
-    /// Adds what a span around says, where nothing nearer said it.
+    /// Adds the fields of an enclosing span that are not set yet.
     pub(super) fn surround(&mut self, around: &Self) {
         for (name, value) in &around.0 {
             if self.get(name).is_none() {
@@ -69,7 +69,7 @@ impl Visit for Fields {
         self.set(field, Value::from(clean(value, is_ours)));
     }
 
-    /// An error with everything that caused it.
+    /// Records an error with its causes.
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
         self.record_str(field, &with_causes(value));
     }
@@ -79,7 +79,7 @@ impl Visit for Fields {
     }
 }
 
-/// A text as it may stand in a line.
+/// Cleans a text for a line.
 pub(crate) fn clean(text: &str, is_ours: bool) -> String {
     let head = text.get(..text.floor_char_boundary(MOST_BYTES));
     let head = head.unwrap_or_default();
@@ -88,7 +88,7 @@ pub(crate) fn clean(text: &str, is_ours: bool) -> String {
     if is_ours {
         return cut(&line, MOST_CHARS).into_owned();
     }
-    // Before the cut: half a secret is none that anybody knows.
+    // Redaction comes before the cut, because half a secret is not recognised.
     let (clean, _) = redact(&line);
     match head.len() < text.len() {
         true => cut(&format!("{}…", whole_words(&clean)), MOST_CHARS).into_owned(),

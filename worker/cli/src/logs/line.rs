@@ -1,4 +1,4 @@
-//! How a line looks.
+//! The formats of a log line.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use console::Style;
@@ -16,7 +16,7 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// One JSON object: what every line has first, then its fields under their dotted names.
+    /// Formats the line as a JSON object: the common fields first, then the others by their dotted names.
     pub(super) fn json(&self) -> String {
         let always = [
             ("timestamp", Value::from(self.time())),
@@ -26,19 +26,19 @@ impl Line<'_> {
         ];
         let others = self.others().map(|(name, value)| (name, value.clone()));
         let members = always.into_iter().chain(others);
-        // In this order, which an object of `serde_json` would not keep.
+        // An object of `serde_json` would not keep this order.
         let members = members.map(|(name, value)| format!("{}:{value}", Value::from(name)));
         let members: Vec<String> = members.collect();
         format!("{{{}}}\n", members.join(","))
     }
 
-    /// For people: time, level, message, and then the fields.
+    /// Formats the line for people: time, level, message and fields.
     pub(super) fn text(&self, is_coloured: bool) -> String {
         let level = colour(self.level).force_styling(is_coloured);
         let level = level.apply_to(format!("{:>5}", self.level.as_str()));
         let mut text = format!("{} {level} {}", self.time(), self.message());
         for (name, value) in self.others() {
-            // What could be taken for the next field is quoted.
+            // A value that looks like another field is quoted.
             let value = match value {
                 Value::String(word) if is_word(word) => word.clone(),
                 other => other.to_string(),
@@ -49,7 +49,7 @@ impl Line<'_> {
         text
     }
 
-    /// The message alone.
+    /// Formats the message alone.
     pub(super) fn said(&self) -> String {
         format!("{}\n", self.message())
     }
@@ -63,7 +63,7 @@ impl Line<'_> {
         message.unwrap_or_default()
     }
 
-    /// Who wrote it; crates that write through `log` say so in a field.
+    /// Returns the origin of the line. Crates that use `log` give it in a field.
     fn origin(&self) -> &str {
         let target = self.fields.get("log.target").and_then(Value::as_str);
         target.unwrap_or(self.target)

@@ -5,7 +5,7 @@ use tracing::Level;
 
 use super::*;
 
-/// Everything that is written, in place of standard error.
+/// A buffer in place of standard error.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -19,7 +19,7 @@ impl Write for Written {
     }
 }
 
-/// The lines that come of this.
+/// Returns the lines that this work writes.
 fn lines(format: LogFormat, level: &str, work: impl FnOnce()) -> Vec<String> {
     let written = Written::default();
     let lines = Lines {

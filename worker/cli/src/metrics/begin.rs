@@ -1,5 +1,5 @@
-//! The series that a configuration names, at 0 before anything happens: `increase` and `rate` do not see the first count of
-//! a series that begins with it. Every set of labels is closed: words of ours, and names of the configuration.
+//! Creates the series of the configured names at 0, because `increase` and `rate` miss the first count of a series
+//! that begins with it. All label sets are closed: fixed words and names of the configuration.
 
 use nightshift_alert::{CANARY_FEED, Severity};
 use nightshift_engine::{AnalystKind, Verdict};
@@ -7,11 +7,12 @@ use nightshift_pipeline::{Admission, CaseStatus};
 
 use super::Metrics;
 
-/// What a tool call can come to.
+/// The results of a tool call.
 const TOOL_OUTCOMES: [&str; 5] = ["ok", "empty", "error", "refused", "timeout"];
 
 impl Metrics {
-    /// Begins the series of a source, so that one that never hands anything over is seen. One that is posted to also refuses.
+    /// Creates the series of a source, so that a silent one is visible. A source that is posted to has the outcomes
+    /// of refusals too.
     pub(crate) fn begin_source(&self, name: &str, is_posted_to: bool) {
         let always = ["accepted", "dead_letter", "canary", "unsettled"];
         let posted = ["refused", "busy"].into_iter().filter(|_| is_posted_to);
@@ -21,21 +22,21 @@ impl Metrics {
         self.flow.last_alert.with_label_values(&[name]);
     }
 
-    /// Begins the series of alerts of a feed.
+    /// Creates the series of a feed's alerts.
     pub(crate) fn begin_feed(&self, feed: &str) {
         for outcome in Admission::WORDS {
             self.flow.alerts.with_label_values(&[feed, outcome]);
         }
     }
 
-    /// Begins the series of a destination.
+    /// Creates the series of a destination.
     pub(crate) fn begin_destination(&self, name: &str) {
         for outcome in ["sent", "failed"] {
             self.flow.deliveries.with_label_values(&[name, outcome]);
         }
     }
 
-    /// Begins the series of a tool.
+    /// Creates the series of a tool.
     pub(crate) fn begin_tool(&self, name: &str) {
         for outcome in TOOL_OUTCOMES {
             self.work.tool_calls.with_label_values(&[name, outcome]);
@@ -43,20 +44,20 @@ impl Metrics {
         self.work.tool_duration.with_label_values(&[name]);
     }
 
-    /// Begins the series of a model, `provider/model`.
+    /// Creates the series of a model, `provider/model`.
     pub(crate) fn begin_model(&self, name: &str) {
         let (provider, model) = name.split_once('/').unwrap_or((name, ""));
         self.models.begin(provider, model);
     }
 
-    /// Begins the series of cases that end: those of the known feeds and of these, as the analysts in use end them. Thirty for
-    /// each feed and analyst.
+    /// Creates the series of ended cases for the built-in feeds, these feeds and the analysts in use. There are
+    /// thirty per feed and analyst.
     pub(crate) fn begin_cases<'a>(
         &self,
         feeds: impl IntoIterator<Item = &'a str>,
         analysts: &[AnalystKind],
     ) {
-        // No canary is counted among cases.
+        // Canaries are not counted as cases.
         let known = super::feeds().filter(|feed| *feed != CANARY_FEED);
         for feed in known.chain(feeds) {
             for analyst in analysts {
@@ -67,7 +68,8 @@ impl Metrics {
         }
     }
 
-    /// One that concludes has any verdict, one that fails has none that decides, one that is called off has none.
+    /// Creates the possible ends of a case: a concluded one has any verdict, a failed one is inconclusive, a
+    /// cancelled one has none.
     fn begin_ends(&self, feed: &str, severity: Severity, analyst: AnalystKind) {
         let concluded = Verdict::ALL.map(|verdict| (CaseStatus::Concluded, verdict.as_str()));
         let others = [

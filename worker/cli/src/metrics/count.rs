@@ -1,4 +1,4 @@
-//! What each measurement adds to which metric. The metrics themselves are declared in `metrics.rs`.
+//! Adds each measurement to its metrics, which `metrics.rs` declares.
 
 use std::sync::atomic::Ordering;
 
@@ -14,8 +14,8 @@ impl Flow {
         match measure {
             Measure::Message { source, outcome } => {
                 self.messages.with_label_values(&[source, *outcome]).inc();
-                // What was refused is no sign that the feed lives, nor what we sent ourselves; what could not be settled
-                // is counted as what it was, too.
+                // Refused messages and our own canaries do not show that the feed is alive. An unsettled message was
+                // counted by its other outcome.
                 if matches!(*outcome, "refused" | "busy" | "canary" | "unsettled") {
                     return;
                 }
@@ -80,8 +80,9 @@ impl Cases {
 }
 
 impl Cases {
-    /// What was read of the day, in the order of [`DAY_STATES`]. What cases spend is one sum for all configurations; the cap is
-    /// that of the one which is followed, while the last cases of another tell of theirs.
+    /// Sets the gauges of the day budget, in the order of [`DAY_STATES`]. The sum spent is the same for all
+    /// configurations. The limit is that of the followed one, while the last cases of an earlier one still report
+    /// theirs.
     fn tell_day(&self, usd: [f64; 4]) {
         let followed = f64::from_bits(self.day_cap.load(Ordering::Relaxed));
         let [.., cap, _] = usd;
@@ -150,7 +151,7 @@ impl Models {
                     .with_label_values(&[*provider, model, kind])
                     .inc_by(number);
             }
-            // A counter takes no less than 0, and no NaN.
+            // A counter accepts neither negative values nor NaN.
             self.cost
                 .with_label_values(&[*provider, model])
                 .inc_by(usd.max(0.0));

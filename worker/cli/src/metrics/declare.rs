@@ -1,11 +1,10 @@
-//! Makes metrics of each sort and registers them. Their names stand in `metrics.rs` alone.
+//! Creates and registers metrics of each type. Their names are in `metrics.rs`.
 
 use prometheus::{
     CounterVec, Error, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, IntGaugeVec, Opts, Registry,
 };
 
-/// Makes metrics and registers them.
 pub(super) struct Declare<'a>(pub(super) &'a Registry);
 
 impl Declare<'_> {
@@ -40,7 +39,7 @@ impl Declare<'_> {
         self.put(IntGaugeVec::new(Opts::new(name, help), labels)?)
     }
 
-    /// Gauges of amounts that are no whole numbers.
+    /// Creates gauges of fractional values.
     pub(super) fn levels(
         &self,
         name: &str,

@@ -1,9 +1,9 @@
-//! A configuration that is taken up while the process runs: what it does not name any more is shown no longer. A gauge that
-//! stands still would say for ever that a model is down or a source silent which nobody has, and a counter for hours that a
-//! destination fails. Prometheus keeps what was counted, as where a worker starts anew.
+//! Removes the series of names that a changed configuration no longer has. A stale gauge would report a model as down
+//! or a source as silent, and a counter would report a failing destination for hours. Prometheus keeps the counted
+//! values, as after a restart.
 //!
-//! What the crew before still counts of such names, because its last cases ask their models and tools, counts, and comes back
-//! with that; it goes when a part of that crew has ended. Cases by feed stay: some of a feed that is named no more may wait.
+//! The last cases of the old generation may count such names again. Their series then return, and are removed when a
+//! part of that generation ends. Cases by feed stay, because some of a removed feed may still wait.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
@@ -13,30 +13,27 @@ use prometheus::core::{Collector as _, MetricVec, MetricVecBuilder};
 
 use super::{DAY_STATES, Metrics, NONE, feeds};
 
-/// What a configuration names that metrics tell of.
+/// The names of a configuration that appear in metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
-    /// Names of sources.
     pub(crate) sources: BTreeSet<String>,
-    /// Those of them that are read, and not posted to.
+    /// The sources that are read, not posted to.
     pub(crate) read: BTreeSet<String>,
-    /// `provider/model` of models.
+    /// Models, as `provider/model`.
     pub(crate) models: BTreeSet<String>,
-    /// Feeds of its own.
+    /// The configured feeds.
     pub(crate) feeds: BTreeSet<String>,
-    /// Names of tools.
     pub(crate) tools: BTreeSet<String>,
-    /// Names of destinations.
     pub(crate) destinations: BTreeSet<String>,
     /// Whether canaries are sent.
     pub(crate) canary: bool,
-    /// What a day may cost in US dollars, if there is a cap.
+    /// The day budget in US dollars, if there is one.
     pub(crate) day_cap: Option<f64>,
 }
 
 impl Metrics {
-    /// Shows what is named, and nothing else. The crew before must have ended its loops; its last cases may still ask what the
-    /// day's budget has left, which is not shown then.
+    /// Keeps only the series of these names. The loops of the old generation must have ended. Its last cases may
+    /// still report the day budget, which is then not shown.
     pub(crate) fn follow(&self, named: Named) {
         let cap = named.day_cap.unwrap_or(0.0);
         self.cases.day_cap.store(cap.to_bits(), Ordering::Relaxed);
@@ -49,8 +46,8 @@ impl Metrics {
         self.tidy();
     }
 
-    /// Shows no more what the configuration that is followed does not name, and what earlier cases have counted since. Before
-    /// another one than the first is followed there is nothing of that kind.
+    /// Removes the series of names that are not configured, which earlier cases may have counted since. Before the
+    /// first change of the configuration it does nothing.
     pub(crate) fn tidy(&self) {
         let named = self.named();
         let Some(named) = named.as_ref() else {
@@ -92,7 +89,7 @@ impl Metrics {
 
 type Labels<'a> = HashMap<&'a str, &'a str>;
 
-/// Removes the series whose labels are not wanted.
+/// Removes the unwanted series.
 fn keep<B: MetricVecBuilder>(series: &MetricVec<B>, is_wanted: impl Fn(&Labels<'_>) -> bool) {
     for family in series.collect() {
         for metric in family.get_metric() {

@@ -9,7 +9,7 @@ use super::*;
 
 const SONNET: &str = "anthropic/sonnet";
 
-/// The series of models whose value is such a one, without the prefix of all metrics.
+/// Returns the model series with a matching value, without the common prefix.
 fn series(metrics: &Metrics, wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let text = metrics.text().unwrap();
     text.lines()
@@ -31,7 +31,7 @@ fn the_series_of_a_model_begin_at_0_with_a_closed_circuit_and_once() {
         70 + 10 + 5 + 2
     );
     assert_eq!(series(&metrics, |value| value != "0"), Vec::<String>::new());
-    // A configuration that is read again and cannot be taken up says nothing of a model that is down.
+    // A configuration that is read again without success does not change the state of a model.
     metrics.circuits(&BTreeMap::from([(SONNET, true)]));
     metrics.begin_model(SONNET);
     assert_eq!(series(&metrics, |value| value == "1").len(), 1);
@@ -89,7 +89,7 @@ fn a_canary_has_a_series_only_where_one_is_waited_for() {
     assert_eq!(series(&metrics), ["canary_timestamp_seconds 1795176000"]);
 }
 
-/// All series whose name, without the prefix of all metrics, begins so, and their values.
+/// Returns the series with this beginning after the common prefix, with their values.
 fn all(metrics: &Metrics, beginning: &str) -> Vec<String> {
     let text = metrics.text().unwrap();
     let ours = text
@@ -111,7 +111,7 @@ fn what_is_known_at_the_start_is_there_at_0_so_that_a_first_failure_is_an_increa
     metrics.begin_tool("assets");
     metrics.begin_feed("edr");
     let ended = all(&metrics, "cases_total");
-    // Five feeds and ours, two analysts, five severities; four verdicts, failed, called off.
+    // Five feeds and ours; two analysts; five severities; four verdicts, failed, cancelled.
     assert_eq!(ended.len(), 6 * 2 * 5 * 6);
     assert!(!ended.iter().any(|one| one.contains("canary")));
     assert!(ended.iter().all(|one| one.ends_with(" 0")));
@@ -224,7 +224,7 @@ fn the_cap_of_the_day_is_that_of_the_configuration_that_is_followed() {
         ..Named::default()
     });
     metrics.count(&day_of(5.0));
-    // Of the last cases of the crew before.
+    // From the last cases of the old generation.
     metrics.count(&day_of(9.0));
     let day = [
         "budget_day_usd{state=\"cap\"} 5",
@@ -263,7 +263,7 @@ fn what_a_configuration_does_not_name_any_more_is_counted_no_longer() {
     });
     assert_eq!(old(), Vec::<String>::new());
     assert_eq!(all(&metrics, "").len(), new, "the others stay");
-    // The last case of the crew before asks its tool, and ends.
+    // The last case of the old generation calls its tool and ends.
     metrics.count(&Measure::ToolCall {
         tool: "old".to_owned(),
         outcome: "ok",
@@ -307,7 +307,7 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
         models: names(&["openai/new"]),
         ..Named::default()
     });
-    // Of the last case of the crew before.
+    // From the last case of the old generation.
     metrics.count(&day_of(5.0));
     assert_eq!(
         shown(),

@@ -5,7 +5,7 @@ use super::*;
 
 const EVENTS: &str = include_str!("../../../../tests/fixtures/journals/v1/planned.jsonl");
 
-/// The lines of a recorded case, where each answer but those of tools had cost so much.
+/// Returns the lines of a recorded case in which each answer but those of tools costs `usd`.
 fn said(usd: f64) -> Vec<String> {
     let mut state = State::default();
     let mut said = Vec::new();

@@ -1,4 +1,4 @@
-//! Canaries as they are configured: who signs, where they are put, how they end.
+//! Builds canaries from the configuration: their key, source and destination.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::worker::Loop;
 use crate::config::{Config, Taken, posted_at, secret_at};
 use crate::exit::Exit;
 
-/// Where canaries go.
+/// Returns the route of canaries.
 pub(super) fn route(config: &Config, profile: Option<String>) -> CanaryRoute {
     let canary = &config.canary;
     let destination = canary
@@ -29,7 +29,8 @@ pub(super) fn route(config: &Config, profile: Option<String>) -> CanaryRoute {
 }
 
 impl App {
-    /// How canaries are made and known. Workers that send none know them by their key: those of one rollout share a queue.
+    /// Builds the signing and recognition of canaries. Workers that send none recognise them by the key, because
+    /// workers of one rollout share a queue.
     pub(super) fn canary(&self) -> Option<Canary> {
         let canary = &self.config.canary;
         let source = canary.source(&self.config).ok()?;
@@ -41,7 +42,7 @@ impl App {
         })
     }
 
-    /// How they end.
+    /// Builds what ends a canary.
     pub(super) fn canary_ending(&self) -> Option<CanaryEnding> {
         let canary = &self.config.canary;
         canary.is_known().then(|| CanaryEnding {
@@ -51,7 +52,7 @@ impl App {
         })
     }
 
-    /// Where messages of this source are put.
+    /// Returns the publisher for the queue of this source.
     async fn publisher(&self, name: &str) -> anyhow::Result<Arc<dyn Publish>> {
         let mut sources = self.config.sources.iter();
         let source = sources.find(|one| one.name() == name);
@@ -70,7 +71,7 @@ impl App {
         }
     }
 
-    /// The loop that sends them. A key that cannot sign is told before the first message is taken.
+    /// Builds the loop that sends canaries. A key that cannot sign is reported before the first message is taken.
     pub(crate) async fn canary_sending(&self) -> Result<Option<CanarySending>, Exit> {
         let (Some(canary), Some(ending)) = (self.canary(), self.canary_ending()) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Destinations as they are configured. A secret is read when something is posted: who lists cases needs none.
+//! Builds destinations from the configuration. Secrets are read at each post, so listing cases needs none.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::config::{
 };
 use crate::exit::Exit;
 
-/// Where people see what the destination of this name calls so.
+/// Returns the web address of a remote id at the destination of this name.
 pub(crate) fn link(
     destinations: &[Arc<dyn Destination>],
     name: &str,
@@ -27,11 +27,7 @@ pub(crate) fn link(
     destination.link(remote_id)
 }
 
-/// All that the configuration names. They need no store.
-///
-/// # Errors
-///
-/// When one cannot be what it is configured as.
+/// Builds all configured destinations, without a store.
 pub(crate) fn destinations_alone(
     loaded: &Loaded,
     clock: &Arc<dyn Clock>,
@@ -49,15 +45,14 @@ pub(crate) fn destinations_alone(
         .map_err(|error| Exit::Config(error.into()))
 }
 
-/// What all of them are built with.
+/// The context that all destinations are built with.
 pub(crate) struct Building<'a> {
     /// The folder of the configuration.
     pub(crate) base: &'a Path,
-    /// What time it is.
     pub(crate) clock: &'a Arc<dyn Clock>,
-    /// Where links lead.
+    /// The settings of links.
     pub(crate) links: Links,
-    /// Which part of all cases is traced.
+    /// The fraction of cases that are traced.
     pub(crate) traced: f64,
 }
 
@@ -84,7 +79,7 @@ impl Building<'_> {
         SlackDestination::new(config, self.clock())
     }
 
-    /// A destination.
+    /// Builds a destination.
     pub(crate) fn destination(
         &self,
         config: &DestinationConfig,
@@ -121,7 +116,7 @@ impl Building<'_> {
         })
     }
 
-    /// Whether a destination has its secret: who delivers wants to know at once.
+    /// Checks whether a destination has its secret, so that a worker reports a missing one at once.
     pub(crate) fn check_secret(&self, config: &DestinationConfig) -> Result<(), DestinationError> {
         let (key, secret) = match config {
             DestinationConfig::File { .. } => return Ok(()),

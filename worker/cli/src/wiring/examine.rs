@@ -1,4 +1,4 @@
-//! What `nightshift doctor` looks at by means of the wiring: the store's options, destinations, profiles and their tools.
+//! Probes of `nightshift doctor` that need the wiring: the store's options, destinations, profiles and their tools.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use super::{load_playbooks, samples, store_options};
 use crate::config::{Config, Destination, Loaded, secret_at};
 use crate::exit::Exit;
 
-/// What the store is opened with. The error says what is wrong with its password.
+/// Returns the options of the store. The error describes a problem with its password.
 pub(crate) fn examine_store(loaded: &Loaded) -> Result<Options, String> {
     store_options(loaded).map_err(|error| error.to_string())
 }
 
-/// Looks at a destination.
+/// Probes a destination.
 pub(crate) async fn examine_destination(
     config: &Destination,
     base: &Path,
@@ -58,7 +58,7 @@ pub(crate) async fn examine_destination(
     checkup
 }
 
-/// Whether somebody can press what the configuration wants to have.
+/// Checks whether somebody can press the configured buttons.
 fn buttons(slack: &crate::config::Slack, building: &Building<'_>, checkup: &mut Checkup) {
     let Some(secret) = &slack.signing_secret else {
         return;
@@ -80,7 +80,7 @@ fn buttons(slack: &crate::config::Slack, building: &Building<'_>, checkup: &mut 
     }
 }
 
-/// Whether every profile has what it needs to think, and which models nobody asks.
+/// Checks whether every profile has its models, and finds models that nothing asks.
 pub(crate) fn examine_profiles(loaded: &Loaded) -> Checkup {
     let config = &loaded.config;
     let mut checkup = Checkup::default();
@@ -97,7 +97,7 @@ pub(crate) fn examine_profiles(loaded: &Loaded) -> Checkup {
             "give each its own",
         );
     }
-    // What is wrong with a single model is told of it.
+    // Problems of a single model are reported for that model.
     let (Ok(connected), Ok(playbooks)) = (connected(loaded), load_playbooks(config)) else {
         return checkup;
     };
@@ -125,7 +125,7 @@ pub(crate) fn examine_profiles(loaded: &Loaded) -> Checkup {
     checkup
 }
 
-/// The first thing that keeps cases from being triaged, but for keys of models: they may be elsewhere.
+/// Returns the first error that prevents triage, except missing keys of models, which other machines may have.
 pub(crate) fn check_profiles(loaded: &Loaded) -> Result<(), Exit> {
     connected(loaded)?;
     let checkup = examine_profiles(loaded);
@@ -136,7 +136,7 @@ pub(crate) fn check_profiles(loaded: &Loaded) -> Result<(), Exit> {
     }
 }
 
-/// The configured models. Nobody is asked, and no key is read.
+/// Returns the configured models without asking any or reading a key.
 fn connected(loaded: &Loaded) -> Result<Connected, Exit> {
     let meter: Arc<dyn Meter> = Arc::new(NoMeter);
     Connected::with_keys(&loaded.config.models, None, &meter, None, &|place| {
@@ -144,7 +144,7 @@ fn connected(loaded: &Loaded) -> Result<Connected, Exit> {
     })
 }
 
-/// Whether every profile says how to work in a way that can be.
+/// Checks whether every profile has valid settings of how to work.
 fn conducts(config: &Config, checkup: &mut Checkup) {
     for profile in samples::profiles(config) {
         if let Err(error) = profile.conduct() {
@@ -158,7 +158,7 @@ fn conducts(config: &Config, checkup: &mut Checkup) {
     }
 }
 
-/// Models that nobody asks, and what they may cost in a day.
+/// Checks for models that nothing asks, and for a day budget.
 fn economy(config: &Config, asked: &[String], checkup: &mut Checkup) {
     let unused: Vec<&str> = config
         .models
@@ -188,14 +188,14 @@ fn economy(config: &Config, asked: &[String], checkup: &mut Checkup) {
     }
 }
 
-/// Words of profiles that name no tool.
+/// Finds globs of profiles that match no tool.
 pub(crate) fn unused_globs(loaded: &Loaded, tools: Tools) -> Checkup {
     let mut checkup = Checkup::default();
     let tools: Arc<dyn Toolbox> = Arc::new(tools);
     for profile in &loaded.config.profiles {
         for glob in &profile.tools {
             let of_glob = Selected::new(Arc::clone(&tools), std::slice::from_ref(glob));
-            // The look at earlier cases is always among them.
+            // The look-up of earlier cases is always allowed.
             let finds = of_glob
                 .specs()
                 .iter()

@@ -1,4 +1,5 @@
-//! How much waits, read again and again. What cannot be read is told no more after a while, also where nobody answers.
+//! Reads the backlog regularly for metrics and the inbox limit. Values that cannot be read are removed after a while,
+//! even if the store hangs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +12,9 @@ use super::models::AskedModels;
 use super::worker::Loop;
 use crate::metrics::Metrics;
 
-/// Between two looks at how much waits.
+/// Time between two readings of the backlog.
 const LOOK: Duration = Duration::from_secs(2);
-/// How long what waits is told as it was last counted, while it cannot be counted.
+/// How long the last backlog is shown while it cannot be read.
 const BLIND: Duration = Duration::from_secs(15);
 
 pub(super) struct Gauges {
@@ -72,7 +73,8 @@ impl Loop for Gauges {
 }
 
 impl Gauges {
-    /// A source is known to be there by what is received: nothing is while the inbox is full or the store is away.
+    /// Updates the state of sources. A source shows its state by receiving, which stops while the inbox is full or
+    /// the store is down.
     fn look_at_sources(&self, is_store_there: bool) {
         if !is_store_there || self.room.is_full() || self.room.is_refused() {
             return self.meter.forget_sources();
@@ -95,7 +97,7 @@ impl Gauges {
     }
 }
 
-/// What a look comes to, however long it takes; where it has not come by then, what was known is forgotten meanwhile.
+/// Waits for a reading. If it is not there by `blind_at`, the known values are removed in the meantime.
 async fn or_blind<T>(look: impl Future<Output = T>, blind_at: Instant, forget: impl Fn()) -> T {
     tokio::pin!(look);
     tokio::select! {

@@ -1,5 +1,5 @@
-//! An analyst for commands that somebody waits for: where its models are down the case is not held back until they are
-//! up again, as a worker would do; the playbooks take over at once, and the report says so.
+//! An analyst for commands that a person waits for. When its models are down, the case does not wait as in a worker:
+//! the playbooks take over at once, and the report says so.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use nightshift_engine::{
     NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
 
-/// Takes models that are down for ones that give no answer.
+/// An analyst that treats models that are down as giving no answer.
 pub(super) struct Impatient(pub(super) Arc<dyn Analyst>);
 
 fn unavailable(none: NoAnswer) -> NoAnswer {

@@ -1,4 +1,5 @@
-//! What stays when another configuration is followed: while cases of the earlier one run, each has no more than its share.
+//! The state that carries over to the next configuration, so that the running cases of both generations share their
+//! limits.
 
 use std::sync::Arc;
 
@@ -11,30 +12,30 @@ use crate::config::{Blobs, Config, Loaded, Store as StoreConfig};
 use crate::exit::Exit;
 use crate::metrics::Metrics;
 
-/// What an earlier configuration leaves to the one after it.
+/// The state that an earlier configuration hands to the next.
 pub(crate) struct Kept {
     pub(super) metrics: Arc<Metrics>,
-    /// Its models, if cases are triaged by some: their limits and circuits are those of the next, where these are the same.
+    /// Its models, if it triages with any. Models with the same settings keep their limits and circuits.
     pub(super) models: Option<Models>,
-    /// That nobody has to ask for again.
+    /// Public keys that need not be fetched again.
     pub(super) signers_keys: SignersKeys,
     store: Arc<dyn Store>,
     opened: OpenedBy,
 }
 
-/// What a store is opened by, but for what it is set to.
+/// The settings and files that a store was opened with.
 #[derive(Clone, PartialEq)]
 pub(super) struct OpenedBy {
     store: StoreConfig,
     blobs: Blobs,
-    /// What its file of certificates holds, if one is named and can be read.
+    /// The contents of its certificate file, if that can be read.
     authorities: Option<Vec<u8>>,
-    /// Which file a database of SQLite is: another one may have been put in its place.
+    /// Device and inode of a SQLite file, which may have been replaced.
     file: Option<(u64, u64)>,
 }
 
 impl OpenedBy {
-    /// What a store is opened by now.
+    /// Reads the current settings and files.
     pub(super) fn of(config: &Config) -> Self {
         Self {
             store: config.store.clone(),
@@ -48,7 +49,7 @@ impl OpenedBy {
     }
 }
 
-/// Which file this is, if it is one.
+/// Returns device and inode of a SQLite file.
 #[cfg(unix)]
 fn file(url: &str) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
@@ -66,7 +67,7 @@ fn file(_url: &str) -> Option<(u64, u64)> {
 }
 
 impl App {
-    /// What stays of this when another configuration is followed.
+    /// Returns the state to carry over.
     pub(crate) fn kept(&self) -> Kept {
         Kept {
             metrics: Arc::clone(&self.metrics),
@@ -79,7 +80,7 @@ impl App {
 }
 
 impl Kept {
-    /// The store, where it would be opened by the same; else none.
+    /// Returns the open store if the new configuration would open the same one.
     pub(super) fn opened(&self, loaded: &Loaded) -> Result<Option<Opened>, Exit> {
         if OpenedBy::of(&loaded.config) != self.opened {
             return Ok(None);

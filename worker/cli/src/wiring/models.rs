@@ -1,6 +1,6 @@
-//! Language models: from the configuration to the analyst of a profile.
+//! Builds the analysts of profiles from the configured language models.
 //!
-//! Models are connected when a command triages something, not before: who lists cases needs no key.
+//! Models are connected only when a command triages something, so listing cases needs no key.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,15 +21,15 @@ use tokio::time::Instant;
 use crate::config::{Analyst, Profile, QuestionModels, secret_at, variable};
 use crate::exit::Exit;
 
-/// Prompt tokens that a question is charged with before it is asked; what it used is settled after.
+/// Prompt tokens that are reserved for a question. The actual use is settled afterwards.
 const RESERVED_INPUT_TOKENS: u64 = 8_000;
-/// Tokens of the answer that it is charged with.
+/// Answer tokens that are reserved for a question.
 const RESERVED_OUTPUT_TOKENS: u32 = 2_000;
 
-/// How long a model has to show that it is back.
+/// Time limit for a probe of a model that was down.
 const PROBE: Duration = Duration::from_secs(30);
 
-/// Models, and which of them new cases ask.
+/// Models, and the names of those that new cases ask.
 #[derive(Clone)]
 pub(super) struct AskedModels {
     pub(super) models: Models,
@@ -44,18 +44,18 @@ pub(crate) struct Connected {
     chosen: Option<String>,
 }
 
-/// A profile's analyst, and what it may cost.
+/// A profile's analyst and its reserved cost.
 pub(super) struct Modelled {
     pub(super) analyst: Arc<ModelAnalyst>,
-    /// `provider/model` of all its models.
+    /// All its models as `provider/model`.
     pub(super) models: Vec<String>,
     pub(super) reserve: Cost,
     pub(super) prompts: String,
 }
 
 impl Connected {
-    /// Connects all configured models, and the one that the command line names. Those that are configured as they were
-    /// `before` share limits and circuits with them.
+    /// Connects all configured models and the one of the command line. Models that are configured as `before` share
+    /// its limits and circuits.
     pub(super) fn new(
         configured: &[ModelConfig],
         base: &Path,
@@ -70,7 +70,7 @@ impl Connected {
         Self::with_keys(configured, wanted, meter, before, &keys)
     }
 
-    /// The same with keys from elsewhere.
+    /// Connects the same models with another source of keys.
     pub(super) fn with_keys(
         configured: &[ModelConfig],
         wanted: Option<&str>,
@@ -91,12 +91,11 @@ impl Connected {
         })
     }
 
-    /// All of them.
     pub(super) const fn models(&self) -> &Models {
         &self.models
     }
 
-    /// Whether this profile's cases are a model's.
+    /// Returns whether a model triages the profile's cases.
     pub(super) fn serves(&self, profile: &Profile) -> bool {
         self.chosen.is_some()
             || match profile.analyst {
@@ -105,7 +104,7 @@ impl Connected {
             }
     }
 
-    /// The analyst of a profile.
+    /// Builds the analyst of a profile.
     pub(super) fn analyst(
         &self,
         profile: &Profile,
@@ -151,7 +150,7 @@ impl Connected {
         })
     }
 
-    /// Whether the models of these profiles answer; none where no profile asks one.
+    /// Returns the health of these profiles' models, or `None` if no profile uses one.
     pub(super) fn health(
         &self,
         profiles: &[Profile],
@@ -165,12 +164,12 @@ impl Connected {
         }))
     }
 
-    /// The names of the models that cases of these profiles ask.
+    /// Returns the names of the models that these profiles use.
     pub(super) fn names_asked(&self, profiles: &[Profile]) -> anyhow::Result<BTreeSet<String>> {
         Ok(self.asked(profiles)?.into_iter().flatten().collect())
     }
 
-    /// The chains that cases of these profiles ask.
+    /// Returns the fallback chains that these profiles use.
     fn asked(&self, profiles: &[Profile]) -> anyhow::Result<Vec<Vec<String>>> {
         let default = [Profile::default()];
         let has_default = profiles.iter().any(|one| one.name == "default");
@@ -197,7 +196,8 @@ impl Connected {
         Ok(self.models.chain(&names)?)
     }
 
-    /// The models of each question: the command line's, the profile's, or the only one there is.
+    /// Returns the models of each question: that of the command line, those of the profile, or the only one
+    /// configured.
     fn chains(&self, profile: &Profile) -> anyhow::Result<QuestionModels> {
         if let Some(name) = &self.chosen {
             return Ok(QuestionModels::only(name));
@@ -223,7 +223,7 @@ impl Connected {
     }
 }
 
-/// The chains of models that some question needs.
+/// The fallback chains of all questions.
 struct Chains {
     models: Models,
     all: Vec<Vec<String>>,
@@ -239,7 +239,7 @@ impl Chains {
         self.models.circuits().health(&names)
     }
 
-    /// Chains that are down and may be asked now, whatever others were told to wait.
+    /// Returns the chains that are down and may be probed now, whatever wait others were given.
     fn due(&self) -> impl Iterator<Item = &Vec<String>> {
         let now = Instant::now();
         self.all.iter().filter(move |chain| {
@@ -247,7 +247,8 @@ impl Chains {
         })
     }
 
-    /// Models that are down in chains that are up, and may be asked now. Nobody else asks them before the next case does.
+    /// Returns models that are down in chains that are up and may be probed now. No other code probes them before the
+    /// next case.
     fn spared(&self) -> Vec<&str> {
         let (now, circuits) = (Instant::now(), self.models.circuits());
         let up = self.all.iter();
@@ -261,7 +262,7 @@ impl Chains {
 
     async fn ask(&self, names: &[&str]) {
         if let Ok(model) = self.models.chain(names) {
-            // Whatever it answers: the circuit hears it.
+            // The circuit records the result, whatever the answer is.
             drop(model.chat(&about_nothing()).await);
         }
     }
@@ -288,7 +289,7 @@ impl ModelHealth for Chains {
     }
 }
 
-/// The shortest question there is.
+/// Returns the shortest possible question.
 fn about_nothing() -> ChatRequest {
     ChatRequest {
         asked: Asked::Turn,
@@ -306,7 +307,8 @@ fn about_nothing() -> ChatRequest {
     }
 }
 
-/// What is hidden beside account ids, principals, hosts and private addresses: what never goes to a third party.
+/// Returns what is replaced beside account ids, principals, hosts and private addresses: the texts that must never go
+/// to a third party.
 fn pseudonyms(profile: &Profile) -> PseudonymSettings {
     let mut settings = PseudonymSettings::default();
     for own in &profile.never_send {
@@ -318,7 +320,8 @@ fn pseudonyms(profile: &Profile) -> PseudonymSettings {
     settings
 }
 
-/// The model that `--model` names: one of the configuration, or one with the usual key of its provider. Its name.
+/// Returns the name of the model for `--model`: a configured one, or one with the usual key of its provider, which is
+/// added.
 fn choose(configs: &mut Vec<ModelConfig>, wanted: &str) -> Result<String, Exit> {
     let known = configs
         .iter()
@@ -358,7 +361,7 @@ fn choose(configs: &mut Vec<ModelConfig>, wanted: &str) -> Result<String, Exit> 
     Ok(wanted.to_owned())
 }
 
-/// The environment variable in which people keep another address of a provider, as its own SDK reads it.
+/// Returns the environment variable that the provider's own SDK reads for another address.
 const fn base_url_variable(provider: Provider) -> &'static str {
     match provider {
         Provider::Openai => "OPENAI_BASE_URL",

@@ -1,23 +1,24 @@
-//! What is owed to destinations that the configuration has no more: told by the worker, ended by a command.
+//! Pending deliveries to destinations that are no longer configured. The worker reports them, and a command gives
+//! them up.
 
 use nightshift_pipeline::{GivingUp, HandingOn, Owed, StoreError};
 
 use super::App;
 
 impl App {
-    /// Destinations that are not configured, and to which reports are owed.
+    /// Returns the removed destinations with pending deliveries.
     pub(crate) async fn owed_to_nobody(&self) -> Result<Vec<Owed>, StoreError> {
         let mut owed = self.store.owed().await?;
         owed.retain(|one| !self.has_destination(&one.destination));
         Ok(owed)
     }
 
-    /// Whether the configuration has a destination of this name.
+    /// Returns whether a destination of this name is configured.
     pub(crate) fn has_destination(&self, name: &str) -> bool {
         self.destinations.iter().any(|one| one.name() == name)
     }
 
-    /// Says of each of them, once, that nobody delivers there. A worker of an earlier configuration may, so it is only said.
+    /// Warns once of each such destination. A worker with an earlier configuration may still deliver there.
     pub(crate) async fn warn_of_what_nobody_delivers(&self) {
         let owed = match self.owed_to_nobody().await {
             Ok(owed) => owed,
@@ -42,7 +43,7 @@ impl App {
         }
     }
 
-    /// What gives up the reports that are owed to such a destination.
+    /// Builds the operation that gives up such deliveries.
     pub(crate) fn giving_up(&self) -> GivingUp {
         GivingUp {
             outbox: self.store.clone(),
@@ -52,7 +53,7 @@ impl App {
         }
     }
 
-    /// Who takes what a destination never will show.
+    /// Builds the operation that hands a refused delivery to the next destination.
     pub(crate) fn handing_on(&self) -> HandingOn {
         HandingOn {
             outbox: self.store.clone(),

@@ -1,15 +1,15 @@
-//! Generated samples, and canaries: rules triage them, and nobody gets a ticket or a page for a sample.
+//! Generated samples and canaries. Playbooks triage them, and samples open no ticket or page.
 //!
-//! They prove that the way from feed to destination is open; a model that thinks about them costs money and proves no more.
+//! They only prove that the way from feed to destination is open. A model would cost money and prove no more.
 
 use nightshift_pipeline::{Routes, Samples};
 
 use crate::config::{Analyst, Config, Destination, Profile};
 
-/// The profile of samples: no name of a configured one.
+/// The profile of samples. No configured profile has this name.
 const NAME: &str = "generated samples";
 
-/// The rules of the configuration, and what holds for samples.
+/// Returns the configured routes with the rules for samples.
 pub(super) fn routes(config: &Config) -> Routes {
     let tickets = config.destinations.iter();
     let tickets = tickets.filter(|one| one.opens_tickets());
@@ -27,7 +27,7 @@ pub(super) fn routes(config: &Config) -> Routes {
     }
 }
 
-/// All profiles: those of the configuration, the default one, and where there are models that of samples.
+/// Returns the configured profiles, the default one and, if there are models, that of samples.
 pub(super) fn profiles(config: &Config) -> Vec<Profile> {
     let mut profiles = config.profiles.clone();
     if !profiles.iter().any(|one| one.name == "default") {

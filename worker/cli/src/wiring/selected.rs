@@ -1,4 +1,4 @@
-//! The tools that a profile may use, out of all that are configured.
+//! The configured tools that a profile allows.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use nightshift_engine::{
     CallContext, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, type_matches,
 };
 
-/// A toolbox that shows and calls only some tools. The look at earlier cases is always among them.
+/// A toolbox that shows and calls only the allowed tools. The look-up of earlier cases is always allowed.
 pub(super) struct Selected {
     tools: Arc<dyn Toolbox>,
     globs: Vec<String>,
 }
 
 impl Selected {
-    /// The tools whose names match one of these globs.
+    /// Allows the tools whose names match one of these globs.
     pub(super) fn new(tools: Arc<dyn Toolbox>, globs: &[String]) -> Self {
         Self {
             tools,

@@ -1,5 +1,5 @@
-//! Buttons below reports in Slack: who may press them, and how Slack is answered. The pages' server takes the clicks; the
-//! calls are made by the destination, with its own token.
+//! Buttons below reports in Slack: who may press them, and how they are answered. The server of the pages receives
+//! the presses, and the destination calls Slack with its own token.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Answers {
 }
 
 impl App {
-    /// What answers clicks, if messages have buttons.
+    /// Builds the receiver of button presses, if messages have buttons.
     pub(super) fn slack(&self) -> Result<Slack, Exit> {
         let building = Building {
             traced: self.config.traces.ratio(),

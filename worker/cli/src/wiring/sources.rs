@@ -1,4 +1,4 @@
-//! Where messages come from: the configured sources, each with what it may carry.
+//! Builds the configured sources, each with the feeds that it may carry.
 
 use std::sync::Arc;
 
@@ -12,19 +12,18 @@ use super::App;
 use crate::config::{Config, Taken, secret_at};
 use crate::exit::Exit;
 
-/// A source, and the feeds that it may carry.
+/// A source and the feeds that it may carry.
 type Limited = (Arc<dyn Source>, Option<Vec<String>>);
 
 /// All sources of this process.
 #[derive(Default)]
 pub(crate) struct Sources {
-    /// Each of them.
     pub(crate) all: Vec<Limited>,
-    /// What is posted to us, for the server to take.
+    /// The intake of posted alerts, for the server.
     pub(crate) http: Option<HttpIntake>,
 }
 
-/// That there are sources, each with a name of its own. It needs no store.
+/// Checks that there are sources with unique names, without a store.
 pub(crate) fn check_sources(config: &Config) -> Result<(), Exit> {
     if config.sources.is_empty() {
         return Err(Exit::Config(anyhow!(
@@ -45,7 +44,7 @@ pub(crate) fn check_sources(config: &Config) -> Result<(), Exit> {
 }
 
 impl App {
-    /// All configured sources, which were checked. They connect when they are first asked for messages.
+    /// Builds all configured sources, which were checked. They connect at the first request for messages.
     pub(crate) async fn sources(&self, room: &Arc<InboxRoom>) -> Result<Sources, Exit> {
         let base = self.base.clone();
         let secrets: Secrets = Arc::new(move |text| secret_at(KeyRef::from(text).place(), &base)());

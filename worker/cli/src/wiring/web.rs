@@ -1,4 +1,4 @@
-//! The server of the pages, on the store and the metrics of this process.
+//! Builds the server of the pages on the store and metrics of this process.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::config::secret_at;
 use crate::exit::Exit;
 
 impl App {
-    /// A server that listens nowhere yet.
+    /// Builds a server that is not bound to an address yet.
     pub(crate) fn server(&self, options: ServerOptions) -> Result<Server, Exit> {
         Server::new(options, self.parts()).map_err(|error| Exit::Failed(error.into()))
     }
 
-    /// What the configuration wants served, and who may read it.
+    /// Returns the configured options of the server.
     pub(super) fn web_options(&self) -> Result<ServerOptions, Exit> {
         let secret = |text: &str| secret_at(KeyRef::from(text).place(), &self.base)();
         let options = self.config.web.options(secret);
         options.map_err(|error| Exit::Config(error.into()))
     }
 
-    /// What a server is made of; it is ready when the store is.
+    /// Returns the parts of a server, which is ready when the store is.
     pub(super) fn parts(&self) -> Parts {
         let cases: Arc<dyn Cases> = self.store.clone();
         let metrics = Arc::clone(&self.metrics);

@@ -1,4 +1,4 @@
-//! What the worker runs: sources, loops, the health of models, gauges, retention.
+//! Builds the parts of the worker: sources, loops, health of models, gauges, retention.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,22 +21,22 @@ use crate::config::Retention;
 use crate::exit::Exit;
 use crate::metrics::Named;
 
-/// Most messages of one batch: more are hardly faster, and the first of them waits for its acknowledgement longer, behind
-/// the two batches before it.
+/// Most messages of a batch. A larger one is hardly faster, and its first message would wait longer for its ack,
+/// behind the two batches before it.
 const BATCH: usize = 120;
-/// Between two rounds of removing what grew old.
+/// Time between two rounds of retention.
 const ROUND: Duration = Duration::from_secs(3_600);
-/// What is removed at once.
+/// Rows that are removed at once.
 const REMOVED: usize = 500;
 
 /// A part of the worker.
 pub(crate) trait Loop: Send + 'static {
-    /// Runs until it is told to stop.
+    /// Runs until it is stopped.
     fn run(self, stop: CancellationToken) -> impl Future<Output = ()> + Send;
 }
 
 impl App {
-    /// The intake loop of a source.
+    /// Builds the intake loop of a source.
     pub(crate) fn taking(
         &self,
         source: &Arc<dyn Source>,
@@ -70,7 +70,7 @@ impl App {
         }
     }
 
-    /// The triage loop. Cases wait for models that are down; what waited long enough is triaged without them.
+    /// Builds the triage loop. Cases wait for models that are down up to a limit and are then triaged without them.
     pub(crate) fn triaging(&self) -> Result<Triaging, Exit> {
         let patient = Overrides {
             patient: true,
@@ -111,7 +111,8 @@ impl App {
         })
     }
 
-    /// Has benign cases evaluated again when a register changes; none where they never are, or there is none.
+    /// Builds the loop that re-evaluates benign cases when a register changes, or returns `None` if re-evaluation is
+    /// off or there is no register.
     pub(crate) fn register_watch(&self) -> Option<impl Loop + use<>> {
         self.config.recheck_every()?;
         let tools = self.config.tools.iter();
@@ -125,7 +126,7 @@ impl App {
         })
     }
 
-    /// Begins the series of what triage counts, once it is to run: cases that end, calls of tools, requests to models.
+    /// Creates the metric series of triage: ended cases, tool calls, requests to models.
     pub(crate) fn begin_triage(&self) {
         if let Some(asked) = self.asked.get() {
             self.begin_models(&asked.models);
@@ -134,7 +135,7 @@ impl App {
         let feeds = options.generic.iter().map(|feed| feed.name.as_str());
         let analysts: &[AnalystKind] = match self.config.models.is_empty() {
             true => &[AnalystKind::Playbook],
-            // Playbooks take over where models are down or may not be asked.
+            // Playbooks take over when models are down or must not be asked.
             false => &[AnalystKind::Playbook, AnalystKind::Model],
         };
         self.metrics.begin_cases(feeds, analysts);
@@ -143,7 +144,7 @@ impl App {
         }
     }
 
-    /// Has metrics show no more than this configuration names, after one that named something else.
+    /// Limits the metrics to the names of this configuration, after an earlier one.
     pub(crate) fn follow_in_metrics(&self) {
         let config = &self.config;
         let sources = || config.sources.iter();
@@ -165,7 +166,7 @@ impl App {
         }
     }
 
-    /// Whether each destination has the secret that it needs. It is read again whenever something is sent.
+    /// Checks whether each destination has its secret, which is read again at each delivery.
     pub(crate) fn check_destinations(&self) -> Result<(), Exit> {
         let building = Building {
             traced: self.config.traces.ratio(),
@@ -180,7 +181,7 @@ impl App {
         Ok(())
     }
 
-    /// The delivery loops, one per destination.
+    /// Builds the delivery loops, one per destination.
     pub(crate) fn delivering(&self) -> Vec<impl Loop + use<>> {
         let holder = uuid::Uuid::new_v4().to_string();
         let handing_on = Arc::new(self.handing_on());
@@ -201,21 +202,21 @@ impl App {
         each.collect()
     }
 
-    /// Where a command that is no worker delivers to, with what each destination is.
+    /// Returns the destinations of a command that is not a worker, each with its kind.
     pub(crate) fn outlets(&self) -> Vec<(String, Arc<dyn Destination>)> {
         let all = self.destinations.iter();
         all.map(|one| (self.kind_of(one.name()), Arc::clone(one)))
             .collect()
     }
 
-    /// What the destination of this name is; one that a command adds by itself is what it is called.
+    /// Returns the kind of a destination. One that a command adds is called by its name.
     fn kind_of(&self, name: &str) -> String {
         let mut all = self.config.destinations.iter();
         let found = all.find(|one| one.name() == name);
         found.map_or(name, |one| one.kind()).to_owned()
     }
 
-    /// The daily digest, if it is posted at this destination.
+    /// Returns the daily digest if it is posted at this destination.
     fn digest_at(&self, destination: &str) -> Option<DigestPlan> {
         let digest = self.config.digest.as_ref()?;
         (digest.destination == destination).then(|| DigestPlan {
@@ -228,8 +229,8 @@ impl App {
         })
     }
 
-    /// How much waits, read again and again: for metrics, and for the room of the inbox; and which models are down that the
-    /// triage loop asks, which is built before; and which of these sources can be read.
+    /// Builds the loop that reads the backlog for metrics and the inbox limit. It also shows which models and sources
+    /// are down. The triage loop must be built before.
     pub(crate) fn gauges(
         &self,
         room: Arc<InboxRoom>,
@@ -246,7 +247,7 @@ impl App {
         }
     }
 
-    /// Removes what grew old.
+    /// Builds the loop that removes old data.
     pub(crate) fn keeping(&self) -> impl Loop + use<> {
         Keeping {
             store: self.store.clone(),
@@ -255,7 +256,7 @@ impl App {
         }
     }
 
-    /// The pages, ready when store and sources are, and what is posted to.
+    /// Builds the server of the pages and of posted alerts. It is ready when store and sources are.
     pub(crate) fn worker_server(
         &self,
         sources: &[Arc<SourceReady>],
@@ -314,7 +315,7 @@ impl Loop for Keeping {
 }
 
 impl Keeping {
-    /// Removes what grew old by both clocks.
+    /// Removes data that is old by the clocks of this host and of the database.
     async fn expire(&self, stop: &CancellationToken) {
         let now = match self.store.earlier_of(self.clock.now()).await {
             Ok(now) => now,
@@ -327,7 +328,7 @@ impl Keeping {
     }
 }
 
-/// Removes batch by batch until nothing is left, or the process is to end.
+/// Removes batches until nothing is left or the process stops.
 async fn remove<F>(what: &str, stop: &CancellationToken, batch: impl Fn() -> F)
 where
     F: Future<Output = Result<u64, StoreError>>,

@@ -1,4 +1,4 @@
-//! What looks at destinations have in common. A look reads, and shows nothing to anybody.
+//! What the probes of destinations share. A probe only reads and posts nothing.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::http::{Answer, Caller, Repeat};
 use super::rest::{Call, Rest};
 
-/// What it means that reports do not arrive.
+/// The consequence of a destination that does not work.
 pub(super) const WHY: &str = "reports do not arrive there";
 
-/// Notes what the end of a call means.
+/// Records what a failed call means for the destination.
 pub(super) fn refused(error: &DeliveryError, checkup: &mut Checkup) {
     match error {
         DeliveryError::Never { what } => checkup.error(
@@ -34,7 +34,8 @@ pub(super) fn refused(error: &DeliveryError, checkup: &mut Checkup) {
     }
 }
 
-/// Notes what time an answer says it is. One out of a cache says when it was put there (RFC 9111, `Age`).
+/// Records the time that an answer carries. An answer from a cache (RFC 9111, `Age`) is skipped, because its date is
+/// that of storing.
 pub(super) fn hear(
     caller: &Caller,
     answer: &Answer,
@@ -49,7 +50,7 @@ pub(super) fn hear(
     }
 }
 
-/// Sends a request that changes nothing, and has the head of its answer, whatever that says.
+/// Sends a request that changes nothing and returns the head of the answer, whatever its status.
 pub(super) async fn reach(
     caller: &Caller,
     request: RequestBuilder,
@@ -69,7 +70,7 @@ pub(super) async fn reach(
 }
 
 impl Rest {
-    /// Reads something; a refusal is noted.
+    /// Reads from the vendor and records a refusal.
     pub(super) async fn look(&self, call: Call<'_>, checkup: &mut Checkup) -> Option<Value> {
         let asked = self.caller.now();
         let looked = async {
@@ -90,7 +91,7 @@ impl Rest {
     }
 }
 
-/// Whether reports can be written into a folder. Blocks.
+/// Checks whether reports can be written to a folder. Blocks the thread.
 pub(super) fn folder(dir: &Path, checkup: &mut Checkup) {
     if let Err(error) = writable(dir) {
         checkup.error(

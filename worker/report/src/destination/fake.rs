@@ -1,5 +1,5 @@
-//! A vendor on this machine, for the tests: it reads requests as HTTP has them, lets a world of the vendor's rules answer,
-//! and breaks off where it is told to, before or after it has done what was asked.
+//! A fake vendor on localhost, for the tests. It parses HTTP requests, lets the rules of the vendor answer, and
+//! breaks connections on request, before or after the work is done.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -35,7 +35,7 @@ impl Ask {
         self.method != "GET"
     }
 
-    /// The parts of the path.
+    /// Returns the parts of the path.
     pub(crate) fn parts(&self) -> Vec<&str> {
         self.path
             .split('/')
@@ -44,7 +44,7 @@ impl Ask {
     }
 }
 
-/// What it says.
+/// An answer.
 pub(crate) struct Say(
     pub(crate) u16,
     pub(crate) Value,
@@ -57,26 +57,26 @@ impl Say {
     }
 }
 
-/// A vendor's rules and what it keeps.
+/// The rules and the state of one vendor.
 pub(crate) trait World: Send + 'static {
-    /// Does what is asked, or refuses it as the vendor does. It is told the time of the test.
+    /// Does what the request asks, or refuses it as the vendor does. `now` is the time of the test.
     fn answer(&mut self, ask: &Ask, now: u64) -> Say;
 }
 
-/// What goes wrong with a write.
+/// A fault of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
-    /// It hangs up, and has not done it.
+    /// The connection closes and the write was not done.
     NotDone,
-    /// It does it, then hangs up.
+    /// The write is done, then the connection closes.
     Done,
-    /// It does it, then a gateway says 502.
+    /// The write is done, then a gateway answers 502.
     Gateway,
-    /// Too many requests.
+    /// The vendor answers that there were too many requests.
     Busy,
-    /// It is down.
+    /// The vendor is down.
     Down,
 }
 
@@ -112,17 +112,17 @@ impl<W: World> Fake<W> {
         }
     }
 
-    /// What it keeps.
+    /// Reads the state of the vendor.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&mut W) -> T) -> T {
         look(&mut self.inside().world)
     }
 
-    /// What goes wrong with the next writes, one after the other.
+    /// Sets the faults of the next writes, in order.
     pub(crate) fn breaks(&self, faults: impl IntoIterator<Item = Fault>) {
         self.inside().faults.extend(faults);
     }
 
-    /// Nothing goes wrong any more.
+    /// Clears all faults.
     pub(crate) fn mends(&self) {
         self.inside().faults.clear();
     }
@@ -135,7 +135,7 @@ impl<W: World> Fake<W> {
         self.inside().now += secs;
     }
 
-    /// What it was asked since the last time that this was called.
+    /// Returns the requests since the last call of this function.
     pub(crate) fn asks(&self) -> Vec<Ask> {
         std::mem::take(&mut self.inside().asks)
     }
@@ -146,7 +146,7 @@ impl<W: World> Fake<W> {
 }
 
 impl<W: World> Inside<W> {
-    /// None: it hangs up without a word.
+    /// Answers a request. `None` closes the connection without an answer.
     fn answer(&mut self, ask: Ask) -> Option<Say> {
         let fault = if ask.is_write() {
             self.faults.pop_front().unwrap_or(Fault::None)

@@ -1,7 +1,7 @@
-//! A folder of reports: one file per case and revision, whole or not there at all. That of a canary goes once it was there.
+//! A folder of reports with one file per case and revision. The file of a canary is removed once it was seen.
 //!
-//! A report is written beside its place, synced, and then renamed into it: a reader never sees half of one, and the same
-//! report twice is one file. It does not tidy up: old reports stay until somebody removes them.
+//! A report is written to a temporary file, synced, and renamed. A reader never sees half a report, and the same
+//! report twice is one file. Old reports are not cleaned up.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,19 +18,18 @@ use crate::{TextOptions, json, markdown, text};
 /// Width of text in files, in columns.
 const COLUMNS: usize = 100;
 
-/// How a report is written.
+/// The format of report files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// As on a terminal, without colour.
+    /// Text as on a terminal, without colour.
     Text,
-    /// Markdown.
     Markdown,
-    /// One line of JSON.
+    /// JSON on one line.
     Json,
 }
 
 impl Format {
-    /// The end of a file's name.
+    /// Returns the extension of the file name.
     #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
@@ -44,11 +43,11 @@ impl Format {
 /// Writes reports into a folder, as `<case>.r<revision>.<md|txt|json>`.
 #[derive(Debug, Clone)]
 pub struct FileDestination {
-    /// Its name in configuration and metrics.
+    /// The name in configuration and metrics.
     pub name: String,
-    /// The folder; made when it is not there.
+    /// The folder. It is created if missing.
     pub dir: PathBuf,
-    /// How reports are written. Times are relative to the end of the triage: a file does not age.
+    /// The format. Times are relative to the end of the triage, because a file does not age.
     pub format: Format,
 }
 
@@ -92,7 +91,7 @@ impl Destination for FileDestination {
 }
 
 impl FileDestination {
-    /// Everything that a disk says can be mended by somebody: it is tried again.
+    /// Makes a retryable error. People can fix everything that a disk reports.
     fn later(&self, path: &Path, error: &io::Error) -> DeliveryError {
         let mend = match error.kind() {
             io::ErrorKind::PermissionDenied => "give nightshift the right to write there",
@@ -137,7 +136,7 @@ fn content(report: &Report, format: Format) -> String {
 
 fn write(dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    // One process serves a destination, so this name is ours; what a crash left under it is written over.
+    // One process serves a destination, so the name is unique. What a crash left under it is overwritten.
     let beside = dir.join(format!(".{name}.part"));
     let mut file = File::create(&beside)?;
     file.write_all(content)?;
@@ -147,7 +146,7 @@ fn write(dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// A canary leaves no file behind.
+/// Removes the file of a canary.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -243,7 +242,7 @@ mod tests {
         let whole = content(&report, Format::Json);
         let (file, part) = ("k3f9-x2mq-7d1w.r1.json", ".k3f9-x2mq-7d1w.r1.json.part");
         let half = "{\"schema\":";
-        // Killed before it was begun, within it, before it got its name, and before that was noted.
+        // The process was killed before the write, within it, before the rename, and before the result was recorded.
         let left = [
             None,
             Some((part, half)),

@@ -1,10 +1,10 @@
-//! GitHub issues: an issue per case, made once, with comments for what comes later.
+//! GitHub issues: one issue per case, with comments for later reports.
 //!
-//! The issue carries a label of its case, and the repository's issues are listed by it before one is made: lists do not lag
-//! as the search does. The label is made first, for labels that the token may not set are left off an issue without a word,
-//! and an issue without its label would be made twice. Body and comments end in an HTML comment of ours that keeps the key of
-//! what they tell. Sources: <https://docs.github.com/en/rest/issues>, there "Issues", "Comments" and "Labels", "Rate limits for the
-//! REST API" and "Best practices for using the REST API".
+//! The issue carries a label of its case. Before an issue is made, the repository's issues are listed by that label,
+//! because lists do not lag as the search does. The label is made first: GitHub silently drops labels that the token
+//! may not set, and an issue without its label would be made twice. Body and comments end in an HTML comment with the
+//! key of the report. Sources: <https://docs.github.com/en/rest/issues>, there "Issues", "Comments" and "Labels",
+//! "Rate limits for the REST API" and "Best practices for using the REST API".
 
 mod body;
 mod calls;
@@ -32,23 +32,24 @@ use crate::line::Line;
 
 pub use config::GitHubConfig;
 
-/// How long a call whose answer was lost may still be at work there: longer than any of ours waits for its answer.
+/// How long GitHub may still work on a call whose answer was lost. It is longer than any call of ours waits for its
+/// answer.
 pub(super) const SETTLE: Duration = Duration::from_secs(60);
-/// Between two deliveries, of two writes at most: "wait at least one second between each request".
+/// Pause between two deliveries of two writes at most: "wait at least one second between each request".
 const PACE: Duration = Duration::from_secs(2);
 
-/// Shows cases as issues of a repository.
+/// Delivers cases as issues of a repository.
 pub struct GitHubDestination {
     config: GitHubConfig,
     rest: Rest,
 }
 
 impl GitHubDestination {
-    /// One for the repository of the configuration. The token is asked for at each call.
+    /// Creates a destination for the configured repository. The token is read at each call.
     ///
     /// # Errors
     ///
-    /// When a key has a value that cannot be, or the CA file cannot be read.
+    /// Fails when a key has an invalid value or the CA file cannot be read.
     pub fn new(
         config: GitHubConfig,
         token: SecretSource,
@@ -104,7 +105,7 @@ impl Tracker for GitHubDestination {
         calls::create(&self.rest, repo, ticket).await
     }
 
-    /// Numbers are those of a repository, and another one may have been configured since.
+    /// Reads the ticket, unless another repository was configured since. Issue numbers are those of one repository.
     async fn told(&self, number: &str, report: &Report) -> Result<Option<Told>, DeliveryError> {
         self.issue(number)?.told(&body::label(report)?).await
     }

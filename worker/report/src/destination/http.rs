@@ -1,7 +1,7 @@
-//! What every destination on the network shares: how its machine may be reached, how its secret is read, how much of an
-//! answer is read, and what an answer or its loss means for a delivery.
+//! What all network destinations share: access to the machine, reading of the secret, bounds on answers, and the
+//! meaning of an answer or of its loss for a delivery.
 //!
-//! A vendor's own protocol stays with the vendor. Nothing is tried again here: that, and when, is the delivery loop's.
+//! The protocol of each vendor is in its own module. Nothing is retried here: the delivery loop does that.
 
 mod access;
 mod answer;
@@ -23,19 +23,19 @@ pub use access::Access;
 pub(crate) use answer::{Answer, clean};
 pub use error::DestinationError;
 
-/// Gives the secret as it is now, or says in words why there is none; the words never hold it.
+/// Returns the current secret, or a message that says why there is none. The message never contains the secret.
 pub type SecretSource = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
-/// What it means that an answer is lost: whether the same call may be sent again as it is.
+/// Whether a call may be repeated when its answer was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// It may: it only reads, or the receiver knows a double for what it is.
+    /// The call may be repeated: it only reads, or the receiver recognises duplicates.
     Harmless,
-    /// It may not: done twice it shows twice, so what became of it is looked up first.
+    /// The call must not be repeated blindly, because a duplicate would be visible. The outcome is looked up first.
     Doubles,
 }
 
-/// Calls one machine for one destination.
+/// The HTTP client of one destination, for one machine.
 pub(crate) struct Caller {
     name: String,
     host: String,
@@ -44,11 +44,11 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// One for the machine of this address, which [`Access::check`] let through.
+    /// Creates a caller for the machine of this address, which [`Access::check`] accepted.
     ///
     /// # Errors
     ///
-    /// When the proxy is none, or the CA file cannot be read or holds no certificate.
+    /// Fails when the proxy is invalid, or the CA file cannot be read or holds no certificate.
     pub(crate) fn new(
         name: &str,
         url: &Url,
@@ -63,32 +63,31 @@ impl Caller {
         })
     }
 
-    /// The name of the destination.
+    /// Returns the name of the destination.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What errors call the receiver: paths and queries are often secrets.
+    /// Returns the name of the receiver for error messages. Paths and queries are often secret.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
 
-    /// To begin a request with.
+    /// Returns the client that requests are built with.
     pub(crate) const fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Now.
     pub(crate) fn now(&self) -> DateTime<Utc> {
         self.clock.now()
     }
 
-    /// Sends a request, and has the head of its answer, whatever that says.
+    /// Sends a request and returns the head of its answer, whatever the status.
     ///
     /// # Errors
     ///
-    /// [`DeliveryError::Later`] where nothing was sent, [`DeliveryError::Unclear`] where it may have been and doubles
-    /// show.
+    /// Returns [`DeliveryError::Later`] when nothing was sent, and [`DeliveryError::Unclear`] when the request may
+    /// have arrived and duplicates would be visible.
     pub(crate) async fn send(
         &self,
         request: RequestBuilder,
@@ -101,11 +100,13 @@ impl Caller {
         }
     }
 
-    /// The secret of this key as it is now, fit for a header. People mend one while the report waits.
+    /// Returns the current secret of this key in a form that fits a header. The secret is read at each call, so a
+    /// corrected one takes effect while reports wait.
     ///
     /// # Errors
     ///
-    /// [`DeliveryError::Later`] where there is none, or it cannot stand in a header; it is never shown.
+    /// Returns [`DeliveryError::Later`] when there is no secret or it does not fit a header. The error never contains
+    /// it.
     pub(crate) fn secret(
         &self,
         key: &'static str,

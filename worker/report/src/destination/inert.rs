@@ -1,4 +1,4 @@
-//! What the attacker writes, for the tests of every ticket: reports full of it, and what must not be left of it in any body.
+//! Hostile reports for the tests of all ticket systems, and checks that nothing in them is live in a body.
 
 use nightshift_pipeline::{Report, Showing, Shown};
 use serde_json::{Value, json};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use crate::hostile::replace;
 use crate::{Links, fixture};
 
-/// Where our own links lead in these tests.
+/// Returns the links of these tests.
 pub(super) fn links() -> Links {
     Links {
         public_url: Some("https://nightshift.example.com".into()),
     }
 }
 
-/// Reports of every kind with these strings in all that is not ours.
+/// Returns reports of every kind with these strings in all foreign fields.
 pub(super) fn reports(strings: &[String]) -> Vec<Report> {
     let kinds = [
         fixture::true_positive(),
@@ -32,7 +32,8 @@ pub(super) fn reports(strings: &[String]) -> Vec<Report> {
         .collect()
 }
 
-/// The longest report that any alert can cause: all of it poison, and as many and as long actions as there can be.
+/// Returns the longest report that an alert can cause: poison in all fields, with as many and as long actions as
+/// possible.
 pub(super) fn longest() -> Report {
     let mut report = fixture::hostile();
     let mut action = report.actions[0].clone();
@@ -46,7 +47,7 @@ pub(super) fn longest() -> Report {
     report
 }
 
-/// The same case as it is told later: a ticket is there, and said something else.
+/// Returns a later delivery of the same case, whose ticket exists and said something else.
 pub(super) fn later(report: &Report) -> Showing {
     let mut showing = Showing::first(report.clone());
     showing.remote_id = Some("1".into());
@@ -55,7 +56,7 @@ pub(super) fn later(report: &Report) -> Showing {
     showing
 }
 
-/// Every string of a payload, and of its keys.
+/// Collects all strings and keys of a payload.
 pub(super) fn strings_of(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) => into.push(text.clone()),
@@ -70,7 +71,8 @@ pub(super) fn strings_of(value: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// A04, A06, A15, A22: nothing to click, nobody to call, nothing hidden. Our own links and commands are left out of it.
+/// A04, A06, A15, A22: nothing is clickable, mentions anybody, or is hidden. Links and commands of Nightshift are
+/// skipped.
 pub(super) fn check(payload: &Value, report: &Report) {
     let mut texts = Vec::new();
     strings_of(payload, &mut texts);
@@ -87,7 +89,8 @@ pub(super) fn check(payload: &Value, report: &Report) {
         for command in &commands {
             text = text.replace(command.trim(), "");
         }
-        // Tokens that some program makes something of wherever they stand; syntax is for each vendor's own parser.
+        // These tokens mean something to some program wherever they appear. Each vendor's own parser checks the
+        // syntax.
         for token in [
             "http://",
             "https://",
@@ -110,9 +113,9 @@ pub(super) fn check(payload: &Value, report: &Report) {
     }
 }
 
-/// A21: what the token is stands nowhere.
+/// A21: the token appears nowhere.
 pub(super) fn has_no_secret(shown: &str) {
     assert!(!shown.contains("hush"), "{shown}");
-    // `maria@example.com:hush`, as it is sent.
+    // `maria@example.com:hush` in base64, as it is sent.
     assert!(!shown.contains("bWFyaWF"), "{shown}");
 }

@@ -1,11 +1,11 @@
-//! Jira Cloud: an issue per case, made once, and commented on by what comes later.
+//! Jira Cloud: one issue per case, with comments for later reports.
 //!
-//! The issue carries the label `nightshift-<case id>`, by which it is looked up before one is made. Jira's search lags behind
-//! by seconds to minutes, so after a try whose end nobody heard it is asked again and again until [`SETTLE`] is over. Comments
-//! carry a key of what they tell, and are read before one is added: those do not lag. What people do in Jira stays theirs:
-//! nothing is edited but our own labels, and, where it is configured, the status when people are done in Nightshift.
-//! Sources: <https://developer.atlassian.com/cloud/jira/platform/rest/v3/>, there "Issues", "Issue comments", "Issue search" and
-//! "Search and reconcile".
+//! The issue carries the label `nightshift-<case id>`, by which it is searched before one is made. Jira's search lags
+//! by seconds to minutes, so after a lost answer it is repeated until [`SETTLE`] is over. Comments carry a key of
+//! their report and are read before one is added; reading them does not lag. Only our own labels are edited and,
+//! where configured, the status when people close the case in Nightshift. Sources:
+//! <https://developer.atlassian.com/cloud/jira/platform/rest/v3/>, there "Issues", "Issue comments", "Issue search"
+//! and "Search and reconcile".
 
 mod adf;
 mod calls;
@@ -37,24 +37,25 @@ use crate::line::Line;
 
 pub use config::JiraConfig;
 
-/// How long a search may lag behind, "from a few seconds to minutes" ("Search and reconcile"): until then it is not
-/// believed that an issue is not there.
+/// How long the search may lag, "from a few seconds to minutes" ("Search and reconcile"). Before that, an empty
+/// result proves nothing.
 pub(super) const SETTLE: Duration = Duration::from_secs(300);
-/// Between two deliveries, of a few calls each: writes to one issue are limited to 20 in 2 seconds ("Rate limiting").
+/// Pause between two deliveries of a few calls each. Writes to one issue are limited to 20 in 2 seconds ("Rate
+/// limiting").
 const PACE: Duration = Duration::from_millis(500);
 
-/// Shows cases as issues in a project.
+/// Delivers cases as issues of a project.
 pub struct JiraDestination {
     config: JiraConfig,
     rest: Rest,
 }
 
 impl JiraDestination {
-    /// One for the project of the configuration. The token is asked for at each call.
+    /// Creates a destination for the configured project. The token is read at each call.
     ///
     /// # Errors
     ///
-    /// When a key has a value that cannot be, or the CA file cannot be read.
+    /// Fails when a key has an invalid value or the CA file cannot be read.
     pub fn new(
         config: JiraConfig,
         token: SecretSource,
@@ -136,7 +137,7 @@ impl Tracker for JiraDestination {
     }
 
     fn address(&self, key: &str) -> Option<String> {
-        // Behind Atlassian's gateway nobody knows the site's own address.
+        // The address of a site is unknown behind Atlassian's gateway.
         let is_site = self.rest.base.host_str() != Some("api.atlassian.com");
         let issue = below(&self.rest.base, &["browse", key]);
         issue.filter(|_| is_site).map(String::from)

@@ -1,20 +1,20 @@
-//! The keys that tickets carry, so that nothing is told twice: one for the case, by which its ticket is found, and one for
-//! what is told, by which a comment is known that was made already. Nothing in them comes from an alert.
+//! The keys that tickets carry so that nothing is told twice. One key identifies the case and finds its ticket;
+//! another identifies a report and finds its comment. Neither contains anything from an alert.
 
 use nightshift_pipeline::{DeliveryError, Desk, Report};
 
 use super::case_id;
 
-/// What begins every key.
+/// The prefix of every key.
 const OURS: &str = "nightshift";
 
-/// `nightshift-k3f9-x2mq-7d1w`: the label by which the ticket of a case is found.
+/// Returns the label that finds the ticket of a case: `nightshift-k3f9-x2mq-7d1w`.
 pub(super) fn label(report: &Report) -> Result<String, DeliveryError> {
     Ok(format!("{OURS}-{}", case_id(report)?))
 }
 
-/// `nightshift:k3f9-x2mq-7d1w:1:concluded:true_positive:none:critical`: what this report says. Another revision, or one
-/// that says something else, has another.
+/// Returns the key of what this report says: `nightshift:k3f9-x2mq-7d1w:1:concluded:true_positive:none:critical`.
+/// Another revision or another result has another key.
 pub(super) fn told(report: &Report) -> Result<String, DeliveryError> {
     Ok(format!(
         "{OURS}:{}:{}:{}:{}:{}:{}",
@@ -27,7 +27,8 @@ pub(super) fn told(report: &Report) -> Result<String, DeliveryError> {
     ))
 }
 
-/// `nightshift:k3f9-x2mq-7d1w:closed`: that people are done with it; with `again:1:closed`, once more.
+/// Returns the key of the closing comment: `nightshift:k3f9-x2mq-7d1w:closed`, or `again:1:closed` after one
+/// reopening.
 pub(super) fn closed(report: &Report, desk: &Desk) -> Result<String, DeliveryError> {
     let case = case_id(report)?;
     Ok(match desk.reopenings() {
@@ -36,7 +37,7 @@ pub(super) fn closed(report: &Report, desk: &Desk) -> Result<String, DeliveryErr
     })
 }
 
-/// `nightshift:k3f9-x2mq-7d1w:again:1:open`: that it is open again after that.
+/// Returns the key of the reopening comment: `nightshift:k3f9-x2mq-7d1w:again:1:open`.
 pub(super) fn reopened(report: &Report, times: usize) -> Result<String, DeliveryError> {
     Ok(format!("{OURS}:{}:again:{times}:open", case_id(report)?))
 }

@@ -1,13 +1,13 @@
-//! A report as plain lines, for vendors whose fields are plain text. Nothing wraps or marks here, and a command stands on
-//! its own line, whole.
+//! A report as plain lines, for vendors whose fields are plain text. Lines are neither wrapped nor marked up, and a
+//! command stays whole on its own lines.
 
 use crate::Language;
 use crate::document::{Block, Section};
 
-/// What stands before what belongs to the line above.
+/// Indentation of what belongs to the line above.
 const INDENT: &str = "  ";
 
-/// A section as lines, without its heading.
+/// Returns the lines of a section without its heading.
 pub(super) fn lines(section: &Section, language: Language) -> Vec<String> {
     section
         .blocks
@@ -44,7 +44,7 @@ fn block_lines(block: &Block, language: Language) -> Vec<String> {
     }
 }
 
-/// `Reach: …`; a label that asks has no colon.
+/// Joins a label and its text: `Reach: …`. A label that is a question gets no colon.
 fn labelled(label: &str, words: &str) -> String {
     let colon = if label.ends_with(['?', '？']) {
         ""
@@ -54,11 +54,11 @@ fn labelled(label: &str, words: &str) -> String {
     format!("{label}{colon} {words}")
 }
 
-/// What stands at the end of a section that was cut.
+/// The end of a section that was cut.
 const CUT: &str = "\n…";
 
-/// What of the sections fits into this many UTF-16 units; and whether that is all of them. One that does not fit ends with
-/// its last item that does, and those behind it follow.
+/// Returns the text of the sections that fit into this many UTF-16 units, and whether that is all. A section that
+/// does not fit ends with its last item that fits, and later sections follow.
 pub(super) fn text<'a>(
     sections: impl IntoIterator<Item = &'a Section>,
     language: Language,
@@ -96,8 +96,8 @@ pub(super) fn text<'a>(
     (out, is_whole)
 }
 
-/// The lines of a section; those of one action, step or piece of evidence are one item, for half of it says something
-/// else.
+/// Returns the items of a section. The lines of one action, step or piece of evidence are one item, because half of
+/// it would be misleading.
 fn items(section: &Section, language: Language) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for block in &section.blocks {

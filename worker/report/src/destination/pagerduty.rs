@@ -1,11 +1,11 @@
-//! PagerDuty, Events API v2: a case pages once, is acknowledged when somebody has it, and resolved when people are done. It
-//! pages again only where it is open again after that, and is triaged again then.
+//! PagerDuty, Events API v2: a case pages once, is acknowledged when somebody takes it, and resolved when people
+//! close it. It pages again only when it was reopened and triaged again.
 //!
-//! The `dedup_key` is the case, so that the same event twice is one alert. It holds only while the alert is open: an event
-//! that comes after a resolve opens a new incident and wakes somebody again, so nothing is sent once we resolved, whatever
-//! later triages say. A case that is open again is another alert, with a key of its own. Where a case stands there is kept
-//! in the remote id. Sources:
-//! <https://developer.pagerduty.com/docs/events-api-v2/overview/> and "Send an Alert Event" of the API reference.
+//! The `dedup_key` is the case, so the same event twice is one alert. The key holds only while the alert is open: an
+//! event after a resolve opens a new incident. Nothing is therefore sent after the resolve, whatever later triages
+//! say. A reopened case is another alert with its own key. The remote id keeps the stage of the case at PagerDuty.
+//! Sources: <https://developer.pagerduty.com/docs/events-api-v2/overview/> and "Send an Alert Event" of the API
+//! reference.
 
 mod checkup;
 mod config;
@@ -33,12 +33,13 @@ use super::http::{Caller, DestinationError, Repeat, SecretSource};
 
 pub use config::PagerDutyConfig;
 
-/// Between two deliveries: an integration takes some hundred events a minute ("Rate limits"), and a storm must not use them up.
+/// Pause between two deliveries. An integration accepts some hundred events a minute ("Rate limits"), which a storm
+/// must not use up.
 const PACE: Duration = Duration::from_millis(500);
-/// How long a lost event waits for the one that asks for less.
+/// The wait before a lost event is sent again, unless the answer names one.
 const RETRY_SECS: u64 = 5;
 
-/// Pages people.
+/// Delivers cases as pages.
 pub struct PagerDutyDestination {
     config: PagerDutyConfig,
     caller: Caller,
@@ -46,14 +47,11 @@ pub struct PagerDutyDestination {
     routing_key: SecretSource,
 }
 
-/// Where a case stands at PagerDuty, as far as we brought it.
+/// The last stage of a case that Nightshift sent to PagerDuty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// It paged.
     Triggered,
-    /// Somebody has it.
     Acknowledged,
-    /// It is over.
     Resolved,
 }
 
@@ -66,7 +64,7 @@ impl Stage {
         }
     }
 
-    /// One that is not known may be over, and what may be over is left alone.
+    /// Parses a stage. An unknown stage counts as resolved, so that nothing is sent for it.
     fn parse(text: &str) -> Self {
         match text {
             "triggered" => Self::Triggered,
@@ -84,16 +82,16 @@ impl Stage {
     }
 }
 
-/// A page about a case.
+/// A page of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Page {
-    /// Which one: the first, and one more for each time that the case was open again.
+    /// The number of the page: 1, plus one for each reopening of the case.
     number: usize,
     stage: Stage,
 }
 
 impl Page {
-    /// Where people brought the case.
+    /// Returns the page that matches the current state of the case.
     fn of(showing: &Showing) -> Self {
         let stage = match showing.desk.status {
             _ if showing.desk.is_settled() => Stage::Resolved,
@@ -106,7 +104,7 @@ impl Page {
         }
     }
 
-    /// As a remote id keeps it.
+    /// Parses the form that a remote id has.
     fn parse(text: &str) -> Self {
         let numbered = text
             .strip_suffix(')')
@@ -118,7 +116,7 @@ impl Page {
         }
     }
 
-    /// The same when it began.
+    /// Returns the same page at its first stage.
     const fn triggered(self) -> Self {
         Self {
             stage: Stage::Triggered,
@@ -126,7 +124,7 @@ impl Page {
         }
     }
 
-    /// The key of its events.
+    /// Returns the key of the page's events.
     fn dedup_key(self, showing: &Showing) -> Result<String, DeliveryError> {
         let case = case_id(&showing.report)?;
         Ok(match self.number {
@@ -135,7 +133,7 @@ impl Page {
         })
     }
 
-    /// What is to be done next to bring it where the case stands, and where that brings it; nothing where it is there.
+    /// Returns the next page state on the way to that of the case, or `None` when both agree.
     fn next(self, showing: &Showing, opens: bool) -> Option<Self> {
         let wanted = Self::of(showing);
         let resolved = |page| Self {
@@ -143,10 +141,10 @@ impl Page {
             ..page
         };
         match self.number.cmp(&wanted.number) {
-            // It is another alert now; of this one people were done.
+            // The case has a newer alert. People closed this one.
             Ordering::Less if self.stage < Stage::Resolved => Some(resolved(self)),
             Ordering::Less if opens => Some(wanted.triggered()),
-            // Whether the answer to its trigger was lost is not known.
+            // It is unknown whether only the answer to the trigger was lost.
             Ordering::Less => (wanted.stage == Stage::Resolved).then(|| resolved(wanted)),
             Ordering::Equal => (self.stage < wanted.stage).then_some(wanted),
             Ordering::Greater => None,
@@ -165,11 +163,11 @@ impl fmt::Display for Page {
 }
 
 impl PagerDutyDestination {
-    /// One for the integration of this key. The key is asked for at each event.
+    /// Creates a destination for the integration of this key. The key is read at each event.
     ///
     /// # Errors
     ///
-    /// When a key has a value that cannot be, or the CA file cannot be read.
+    /// Fails when a key has an invalid value or the CA file cannot be read.
     pub fn new(
         config: PagerDutyConfig,
         routing_key: SecretSource,
@@ -185,7 +183,7 @@ impl PagerDutyDestination {
         })
     }
 
-    /// What would be sent; the routing key is left out.
+    /// Returns the event that would be sent, without the routing key.
     #[must_use]
     pub fn preview(&self, showing: &Showing) -> Value {
         let wanted = Page::of(showing);
@@ -197,7 +195,7 @@ impl PagerDutyDestination {
             .unwrap_or_else(|error| json!({ "error": error.to_string() }))
     }
 
-    /// Whether a case that has not paged, or is open again, pages.
+    /// Returns whether a case that has not paged, or was reopened, pages.
     fn opens(&self, showing: &Showing) -> bool {
         self.config.policy.opens(showing) && !showing.report.is_canary()
     }
@@ -219,7 +217,8 @@ impl PagerDutyDestination {
             fields.insert("routing_key".to_owned(), json!(key.expose_secret()));
         }
         let post = self.caller.client().post(self.at.clone()).json(&event);
-        // A trigger whose answer was lost must not go out again when people are done with its case by then: it is looked up.
+        // A trigger whose answer was lost must not be repeated once people closed its case. `Doubles` makes `find`
+        // run first.
         let answer = self.caller.send(post, Repeat::Doubles).await?;
         let status = answer.status().as_u16();
         if status == 202 {
@@ -239,8 +238,8 @@ impl Destination for PagerDutyDestination {
         self.look_round().await
     }
 
-    /// A page for what the policy names, and never for a canary; of what has paged already, that somebody has it, or that
-    /// people are done, and a page again where it is open again.
+    /// Pages for reports that the policy names, never for canaries. A case that has paged is followed: acknowledged,
+    /// resolved, and paged again after a reopening.
     fn wants(&self, showing: &Showing) -> bool {
         let opens = self.opens(showing);
         match showing.remote_id.as_deref().map(Page::parse) {
@@ -257,8 +256,8 @@ impl Destination for PagerDutyDestination {
         Some(Self::preview(self, showing))
     }
 
-    /// The same trigger twice pages once, so what is in doubt is sent again; unless people are, or were, done with it by now:
-    /// then it counts as triggered, and is resolved.
+    /// Returns `None` for a case that was never closed, because repeating a trigger pages once. Otherwise the first
+    /// trigger counts as sent, and its alert is resolved.
     async fn find(&self, showing: &Showing, _: Duration) -> Result<Option<String>, DeliveryError> {
         let wanted = Page::of(showing);
         let first = Page {
@@ -282,7 +281,7 @@ impl Destination for PagerDutyDestination {
             self.send(next, showing)
                 .await
                 .map_err(|error| match error {
-                    // It paged: what is left is an edit of that.
+                    // The page exists, so what is left is an edit of it.
                     DeliveryError::Later { what, after_secs } => DeliveryError::Partly {
                         what,
                         remote_id: at.to_string(),
@@ -303,7 +302,7 @@ impl Destination for PagerDutyDestination {
     }
 }
 
-/// What somebody can do about an answer.
+/// Returns what an operator can do about a status.
 fn hint(status: u16) -> &'static str {
     match status {
         300..=399 => {
@@ -318,7 +317,7 @@ fn hint(status: u16) -> &'static str {
     }
 }
 
-/// `{"status": "invalid event", "message": "…", "errors": ["…"]}`.
+/// Reads the messages of `{"status": "invalid event", "message": "…", "errors": ["…"]}`.
 fn words(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let message = body.get("message").and_then(Value::as_str)?;

@@ -1,25 +1,25 @@
-//! Which reports become tickets and pages. A ticket costs somebody's time: only what was found to be an attack, and what
-//! could not be decided about a severe alert, opens one. What has a ticket is told in it, however it turns out.
+//! The policy that decides which reports open tickets and pages. A ticket costs somebody's time, so only attacks and
+//! undecided severe alerts open one. A case that has a ticket is followed in it whatever the result.
 
 use nightshift_alert::Severity;
 use nightshift_engine::Verdict;
 use nightshift_pipeline::{Report, Showing};
 
-/// Verdicts that open a ticket where nothing else is said.
+/// Verdicts that open a ticket by default.
 const VERDICTS: [Verdict; 2] = [Verdict::TruePositive, Verdict::Inconclusive];
 
-/// Which reports open a ticket: true positives, and inconclusive ones from High up, where nothing else is said. Samples and
-/// cases that still run never do, nor do those that people are done with; canaries do wherever they are sent.
+/// Which reports open a ticket. By default these are true positives, and inconclusive ones of high severity or above.
+/// Samples, running cases and closed cases never open one; canaries always do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TicketPolicy {
-    /// The verdicts that open one.
+    /// The verdicts that open a ticket.
     pub verdicts: Option<Vec<Verdict>>,
-    /// The least assessed severity that opens one, whatever the verdict.
+    /// The least assessed severity that opens a ticket, whatever the verdict.
     pub severity_at_least: Option<Severity>,
 }
 
 impl TicketPolicy {
-    /// Whether a case that has no ticket gets one.
+    /// Returns whether a case without a ticket gets one.
     pub(super) fn opens(&self, showing: &Showing) -> bool {
         !showing.is_early()
             && !showing.minor
@@ -27,7 +27,7 @@ impl TicketPolicy {
             && (showing.report.is_canary() || self.is_for(&showing.report))
     }
 
-    /// Whether a ticket system wants to be told: to open a ticket, to comment on it, or because people are done.
+    /// Returns whether a ticket system is to be told: to open a ticket, to comment on it, or to close it.
     pub(super) fn wants(&self, showing: &Showing) -> bool {
         match showing.remote_id {
             None => self.opens(showing),

@@ -1,5 +1,5 @@
-//! JSON over HTTP with a user or a token: what Jira, ServiceNow and GitHub have in common. What a vendor's answers mean
-//! beyond their status is told by the vendor's own module.
+//! JSON over HTTP with a user or token, as Jira, ServiceNow and GitHub share it. Each vendor's module says what
+//! answers mean beyond their status.
 
 use std::sync::OnceLock;
 
@@ -13,10 +13,10 @@ use url::Url;
 
 use super::http::{Answer, Caller, Repeat, SecretSource};
 
-/// Longest answer that is read, in bytes: a page of comments.
+/// Longest answer that is read, in bytes, such as a page of comments.
 pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// How a caller says who it is.
+/// How a caller authenticates.
 pub(super) enum Identity {
     /// User and secret (RFC 7617).
     Basic(String),
@@ -24,23 +24,23 @@ pub(super) enum Identity {
     Bearer,
 }
 
-/// What a vendor has of its own.
+/// The properties of one vendor's API.
 pub(super) struct Vendor {
     /// Headers of every call.
     pub(super) headers: &'static [(&'static str, &'static str)],
     /// The key of the configuration that holds the secret.
     pub(super) secret: &'static str,
-    /// What somebody can do about a status.
+    /// Returns what an operator can do about a status.
     pub(super) hint: fn(u16) -> &'static str,
-    /// The vendor's own message in the body of a refusal.
+    /// Extracts the vendor's message from the body of a refusal.
     pub(super) words: fn(&Value) -> Option<String>,
-    /// Seconds to wait, where the head of an answer says in a way of its own that there were too many calls.
+    /// Returns the seconds to wait, from the vendor's own rate limit headers.
     pub(super) limited: fn(&Answer, DateTime<Utc>) -> Option<u64>,
-    /// Seconds to wait, where a refusal says so in its body alone.
+    /// Returns the seconds to wait, from the body of a refusal.
     pub(super) limited_by: fn(&Value) -> Option<u64>,
 }
 
-/// Calls a vendor's interface.
+/// The client of one vendor's API.
 pub(super) struct Rest {
     pub(super) caller: Caller,
     pub(super) base: Url,
@@ -49,7 +49,6 @@ pub(super) struct Rest {
     pub(super) vendor: &'static Vendor,
 }
 
-/// One call.
 pub(super) struct Call<'a> {
     pub(super) method: Method,
     pub(super) path: &'a [&'a str],
@@ -59,7 +58,7 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// It only reads.
+    /// Makes a call that only reads.
     pub(super) const fn get(path: &'a [&'a str], query: &'a [(&'a str, &'a str)]) -> Self {
         Self {
             method: Method::GET,
@@ -70,7 +69,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Done twice it shows twice.
+    /// Makes a call whose repetition would be visible.
     pub(super) const fn add(path: &'a [&'a str], body: &'a Value) -> Self {
         Self {
             method: Method::POST,
@@ -81,7 +80,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Done twice it is as done once.
+    /// Makes a call that may be repeated.
     pub(super) const fn set(method: Method, path: &'a [&'a str], body: &'a Value) -> Self {
         Self {
             method,
@@ -94,11 +93,11 @@ impl<'a> Call<'a> {
 }
 
 impl Rest {
-    /// Calls, and has the answer's body; null where there is none.
+    /// Calls the API and returns the body of the answer, or null without one.
     ///
     /// # Errors
     ///
-    /// What the answer, or its loss, means.
+    /// Returns what the answer, or its loss, means for the delivery.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Value, DeliveryError> {
         let answer = self.send(&call).await?;
         let status = answer.status();
@@ -111,7 +110,7 @@ impl Rest {
         Err(self.refusal(answer).await)
     }
 
-    /// What a refusal means.
+    /// Converts a refusal into an error.
     pub(super) async fn refusal(&self, answer: Answer) -> DeliveryError {
         let limited = (self.vendor.limited)(&answer, self.caller.now());
         let hint = (self.vendor.hint)(answer.status().as_u16());
@@ -137,7 +136,7 @@ impl Rest {
         }
     }
 
-    /// Calls, and has the answer as it is.
+    /// Calls the API and returns the answer unread.
     pub(super) async fn send(&self, call: &Call<'_>) -> Result<Answer, DeliveryError> {
         let secret = self.caller.secret(self.vendor.secret, &self.secret)?;
         let mut request = self
@@ -170,12 +169,12 @@ impl Rest {
     }
 }
 
-/// A text of an answer.
+/// Returns a text of an answer.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     value.pointer(pointer).and_then(Value::as_str)
 }
 
-/// The items of a list in an answer; none where there is no such list.
+/// Returns the items of a list in an answer, or an empty slice if there is no such list.
 pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value
         .pointer(pointer)
@@ -183,7 +182,7 @@ pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Seconds until a limit ends, as `x-ratelimit-reset` tells it in seconds since 1970; at most an hour.
+/// Returns the seconds until a limit ends, at most an hour. `x-ratelimit-reset` is in seconds since 1970.
 pub(super) fn reset(answer: &Answer, now: DateTime<Utc>) -> Option<u64> {
     let at: i64 = answer.header("x-ratelimit-reset")?.parse().ok()?;
     let left = u64::try_from(at.saturating_sub(now.timestamp())).unwrap_or(0);

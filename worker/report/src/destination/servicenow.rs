@@ -1,9 +1,9 @@
-//! ServiceNow: an incident per case, made once, with work notes for what comes later.
+//! ServiceNow: one incident per case, with work notes for later reports.
 //!
-//! The incident's `correlation_id` is the case, and is asked for before one is made; the Table API reads what it wrote, so
-//! little has to be waited out. A work note ends in a key of what it tells, and the notes are read before one is added.
-//! Sources: <https://www.servicenow.com/docs/> "Table API", "Inbound REST API rate limiting", "Journal fields"; lengths from the
-//! dictionary of a new instance.
+//! The incident's `correlation_id` is the case and is looked up before an incident is made. The Table API reads its
+//! own writes, so the wait after a lost answer is short. A work note ends in a key of its report, and the notes are
+//! read before one is added. Sources: <https://www.servicenow.com/docs/> "Table API", "Inbound REST API rate
+//! limiting", "Journal fields"; lengths from the dictionary of a new instance.
 
 mod calls;
 mod checkup;
@@ -32,23 +32,24 @@ use crate::line::Line;
 
 pub use config::{ServiceNowConfig, ServiceNowResolve};
 
-/// How long a call whose answer was lost may still be at work there: longer than any of ours waits for its answer.
+/// How long ServiceNow may still work on a call whose answer was lost. It is longer than any call of ours waits for
+/// its answer.
 pub(super) const SETTLE: Duration = Duration::from_secs(60);
-/// Between two deliveries, of a few calls each.
+/// Pause between two deliveries of a few calls each.
 const PACE: Duration = Duration::from_millis(500);
 
-/// Shows cases as incidents.
+/// Delivers cases as incidents.
 pub struct ServiceNowDestination {
     config: ServiceNowConfig,
     rest: Rest,
 }
 
 impl ServiceNowDestination {
-    /// One for the instance of the configuration. The password or token is asked for at each call.
+    /// Creates a destination for the configured instance. The password or token is read at each call.
     ///
     /// # Errors
     ///
-    /// When a key has a value that cannot be, or the CA file cannot be read.
+    /// Fails when a key has an invalid value or the CA file cannot be read.
     pub fn new(
         config: ServiceNowConfig,
         secret: SecretSource,

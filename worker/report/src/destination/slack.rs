@@ -1,9 +1,8 @@
-//! Slack: each case is one message, which is edited as the case goes on, with its details in the thread.
+//! Slack: each case is one message, edited as the case goes on, with details in the thread.
 //!
-//! Every message carries the case and the part that it is in metadata that nobody sees: after a lost answer the message
-//! is looked up by it, and of a thread only the parts that are not there are added. An incoming webhook can do none of
-//! that; it is the lesser way, and each report is posted at least once. What people press is answered elsewhere
-//! (`web`). Source: <https://docs.slack.dev>.
+//! Every message carries invisible metadata with its case and part. After a lost answer the message is found by that,
+//! and only the missing parts of a thread are added. An incoming webhook can do none of this, so it posts each report
+//! at least once. The crate `web` answers presses of buttons. Source: <https://docs.slack.dev>.
 
 mod blocks;
 mod bot;
@@ -54,7 +53,7 @@ enum Way {
     Webhook(Hook),
 }
 
-/// Shows reports in a channel of Slack.
+/// Delivers reports to a Slack channel.
 pub struct SlackDestination {
     name: String,
     way: Way,
@@ -63,12 +62,12 @@ pub struct SlackDestination {
 }
 
 impl SlackDestination {
-    /// One that posts as the configuration says. Token and webhook address are asked for at each call, so that a
-    /// changed one counts at the next.
+    /// Creates a destination for the configured channel. The token or webhook address is read at each call, so a
+    /// change takes effect at the next one.
     ///
     /// # Errors
     ///
-    /// When a key has a value that cannot be, or the proxy or the CA file cannot be used.
+    /// Fails when a key has an invalid value, or the proxy or CA file cannot be used.
     pub fn new(config: SlackConfig, clock: Arc<dyn Clock>) -> Result<Self, DestinationError> {
         Self::resting(config, clock, Arc::new(Asleep))
     }
@@ -119,21 +118,21 @@ impl SlackDestination {
         })
     }
 
-    /// Opens a dialogue for somebody who pressed a button.
+    /// Opens a dialogue for a person who pressed a button.
     ///
     /// # Errors
     ///
-    /// What Slack said, in words.
+    /// Returns Slack's error message.
     pub async fn open_view(&self, trigger_id: &str, view: &Value) -> Result<(), String> {
         let body = json!({ "trigger_id": trigger_id, "view": view });
         self.answer("views.open", &body).await
     }
 
-    /// Says something in a channel to one person alone.
+    /// Posts a message that only this person can see.
     ///
     /// # Errors
     ///
-    /// What Slack said, in words.
+    /// Returns Slack's error message.
     pub async fn tell(&self, channel: &str, user: &str, text: &str) -> Result<(), String> {
         let body = json!({ "channel": channel, "user": user, "text": rich::escape(text) });
         self.answer("chat.postEphemeral", &body).await
@@ -148,7 +147,7 @@ impl SlackDestination {
             .map_err(|error| DeliveryError::from(error).to_string())
     }
 
-    /// What would be sent: the message and, for a bot, what belongs below it.
+    /// Returns what would be sent: the message and, for a bot, the thread below it.
     #[must_use]
     pub fn preview(&self, showing: &Showing) -> Value {
         let message = self.message(showing);
@@ -201,7 +200,8 @@ impl Destination for SlackDestination {
         }
     }
 
-    /// Early only what is high or critical; counts and people's acts only where there is a message to edit.
+    /// Wants early messages only for high or critical alerts, and counts and actions of people only when there is a
+    /// message to edit.
     fn wants(&self, showing: &Showing) -> bool {
         if matches!(self.way, Way::Webhook(_)) {
             return !showing.is_early() && !showing.minor;
@@ -212,7 +212,8 @@ impl Destination for SlackDestination {
         }
         let report = &showing.report;
         if is_shown {
-            // A report is not edited back into less; what was promised early and will not come is told.
+            // A report is not edited back into an early message. An early message whose report will not come is
+            // updated.
             let is_report = showing
                 .shown
                 .as_ref()
@@ -293,10 +294,11 @@ impl Destination for SlackDestination {
     }
 }
 
-/// The message stands, what belongs below it does not yet: it is looked up before it is added.
+/// Makes an error for a message that exists while its thread is incomplete. The next attempt looks up what is
+/// missing.
 fn partly(error: DeliveryError, showing: &Showing, remote_id: String) -> DeliveryError {
-    // Of a message that took another's place the outbox keeps the other's name: by that the next try, too, finds that its
-    // thread is not the one that was told. A thread that is refused for ever is not worth it.
+    // When the message replaced a removed one, the outbox keeps the id of the removed one. The next attempt then sees
+    // that the new message has no thread. A thread that Slack refuses for good is not retried.
     let is_refused = matches!(error, DeliveryError::Never { .. });
     let known = showing.remote_id.clone().filter(|id| {
         let is_place = Place::parse(id).is_some();
@@ -309,7 +311,7 @@ fn partly(error: DeliveryError, showing: &Showing, remote_id: String) -> Deliver
             what, after_secs, ..
         } => (what, after_secs),
         DeliveryError::Settling { what, after_secs } => (what, Some(after_secs)),
-        // Slack may still be doing it, and a look-up before that is done would not see it.
+        // Slack may still be working on the call. A look-up before the end of that would miss the message.
         DeliveryError::Unclear { what } => (what, Some(SETTLE.as_secs())),
         DeliveryError::Never { what } => (what, None),
     };

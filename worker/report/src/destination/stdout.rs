@@ -1,4 +1,4 @@
-//! The standard output, or whatever takes text: where `run` and `demo` show reports.
+//! Standard output, or any other writer of text. `run` and `demo` show reports here.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ pub struct StdoutDestination {
 }
 
 impl StdoutDestination {
-    /// One of this name that writes there. The time of `options` is taken from the clock at each delivery.
+    /// Creates a destination with this name and writer. The clock replaces the time of `options` at each delivery.
     #[must_use]
     pub fn new(
         name: impl Into<String>,

@@ -1,5 +1,5 @@
-//! What tickets of every kind say in our own words: what changed since the last comment, who closed it, where the report
-//! stands whole. How that looks is for each kind.
+//! What tickets of all vendors say in our own words: what changed since the last comment, who closed the case, and
+//! where the whole report is. Each vendor's module decides the layout.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::document::{Document, Part, Reader, Section, document};
 use crate::line::Line;
 use crate::links::{Links, console};
 
-/// Shortest time until a look-up that lags is asked again.
+/// Shortest time between two look-ups in a search that lags.
 const SHORTEST_LOOK: Duration = Duration::from_secs(5);
 
-/// The report as a ticket has it. Times are relative to the end of the triage, for a ticket does not age.
+/// Makes the document of a ticket. Times are relative to the end of the triage, because a ticket does not age.
 pub(super) fn read(report: &Report, language: Language) -> Document {
     let reader = Reader {
         now: report.concluded_at,
@@ -25,7 +25,8 @@ pub(super) fn read(report: &Report, language: Language) -> Document {
     document(report, reader)
 }
 
-/// Whether this part is what somebody acts on. Comments and pages hold these; the rest stands in the case.
+/// Returns whether somebody acts on this section. Only these sections are in comments and pages; the rest is on the
+/// page of the case.
 pub(super) const fn is_pressing(section: &Section) -> bool {
     matches!(
         section.part,
@@ -42,7 +43,7 @@ pub(super) const fn is_pressing(section: &Section) -> bool {
     )
 }
 
-/// The addresses that a ticket leads to, each with its name.
+/// Returns the links of a ticket with their names.
 pub(super) fn addresses(
     report: &Report,
     links: &Links,
@@ -59,7 +60,7 @@ pub(super) fn addresses(
     .collect()
 }
 
-/// What a comment begins with: what changed since the ticket was told last, where that is known.
+/// Returns the first line of a comment, with what changed since the last one if that is known.
 pub(super) fn change(showing: &Showing, language: Language) -> Line {
     let report = &showing.report;
     let line = Line::of(language.of("Triage ", "トリアージ "))
@@ -80,7 +81,7 @@ pub(super) fn change(showing: &Showing, language: Language) -> Line {
     }
 }
 
-/// Who is done with it, and what they said.
+/// Returns who closed the case and their note.
 pub(super) fn settled(desk: &Desk, language: Language) -> Line {
     let is_end = |kind: &ActKind| match desk.status {
         DeskStatus::Closed => *kind == ActKind::Closed,
@@ -100,7 +101,7 @@ pub(super) fn settled(desk: &Desk, language: Language) -> Line {
     }
 }
 
-/// That it is open again.
+/// Returns the line that says that the case is open again.
 pub(super) fn reopened(language: Language) -> Line {
     Line::of(language.of(
         "People were done with it; it is open again.",
@@ -108,7 +109,7 @@ pub(super) fn reopened(language: Language) -> Line {
     ))
 }
 
-/// That the report was cut, and what shows all of it, for those who have no link to its page.
+/// Returns the line that says that the report was cut, with the command that shows all of it.
 pub(super) fn shortened(report: &Report, language: Language) -> Line {
     Line::of(language.of(
         "Shortened. The whole report: nightshift cases show ",
@@ -117,8 +118,8 @@ pub(super) fn shortened(report: &Report, language: Language) -> Line {
     .name(&report.case_id)
 }
 
-/// Text of at most this many UTF-16 units, cut between letters. That is how Java and JavaScript count, and never fewer than
-/// characters are.
+/// Shortens text to this many UTF-16 units, between graphemes. Java and JavaScript count these units, which are never
+/// fewer than characters.
 pub(super) fn bounded(text: &str, most_units: usize) -> String {
     let mut letters = most_units;
     loop {
@@ -130,7 +131,7 @@ pub(super) fn bounded(text: &str, most_units: usize) -> String {
     }
 }
 
-/// The answer while a look-up that lags cannot be believed: it finds nothing, and may do so for this long. Intervals grow.
+/// Returns an error while a search that found nothing may still lag. The intervals grow.
 pub(super) fn not_yet(
     what: &str,
     begun_ago: Duration,

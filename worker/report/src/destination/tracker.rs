@@ -1,7 +1,7 @@
-//! Trackers: a case has one ticket, which is looked up before it is made, told each thing once, and done when people are.
+//! Ticket trackers: each case has one ticket, which is looked up before it is made, gets each report once, and is
+//! closed when people close the case.
 //!
-//! That is the same wherever tickets are kept, and stands here; how a vendor is asked for it, and what its tickets look
-//! like, is in the vendor's own folder.
+//! This module holds what all trackers share. Each vendor's module has its calls and the layout of its tickets.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use super::{mark, ticket};
 use crate::Language;
 use crate::line::Line;
 
-/// What a ticket tells already.
+/// The contents of an existing ticket.
 pub(super) struct Told {
-    /// What it says, and whether such a text keeps a key.
+    /// Its texts, with the function that finds a key in one.
     pub(super) texts: Vec<String>,
     pub(super) keeps: fn(text: &str, key: &str) -> bool,
     pub(super) is_done: bool,
@@ -29,54 +29,55 @@ impl Told {
     }
 }
 
-/// Where tickets are kept.
+/// A vendor's ticket system.
 #[async_trait]
 pub(super) trait Tracker: Send + Sync {
-    /// What it calls a ticket, within a sentence.
+    /// The vendor's word for a ticket, for use in a sentence.
     const TICKET: &'static str;
-    /// How long until it is believed that a ticket is not there, after a try whose end nobody heard.
+    /// How long an empty look-up proves nothing after an attempt without an answer.
     const SETTLE: Duration;
-    /// In which language its tickets are.
+    /// Returns the language of the tickets.
     fn language(&self) -> Language;
 
-    /// What the ticket of a case is made of.
+    /// Builds the ticket of a case.
     fn ticket(&self, showing: &Showing) -> Result<Value, DeliveryError>;
 
-    /// What is added to a ticket for one more report.
+    /// Builds the comment for a later report.
     fn addition(&self, showing: &Showing) -> Result<Value, DeliveryError>;
 
-    /// What is added to a ticket when people are done, or it is open again after that, with the key of that.
+    /// Builds the comment with this key for a case that was closed or reopened.
     fn ending(&self, end: &Line, key: &str) -> Value;
 
-    /// The ticket of a case, if there is one.
+    /// Looks up the ticket of a case.
     async fn look(&self, report: &Report) -> Result<Option<String>, DeliveryError>;
 
-    /// Makes the ticket of a case.
+    /// Creates the ticket of a case and returns its id.
     async fn open(&self, report: &Report, ticket: &Value) -> Result<String, DeliveryError>;
 
-    /// Reads the ticket of a case; none where what is called so is not its, since tickets were kept elsewhere before.
+    /// Reads the ticket of a case. Returns `None` when the id belongs to another ticket, for example because another
+    /// project was configured before.
     async fn told(&self, id: &str, report: &Report) -> Result<Option<Told>, DeliveryError>;
 
-    /// Adds something to a ticket.
+    /// Adds a comment.
     async fn add(&self, id: &str, addition: &Value) -> Result<(), DeliveryError>;
 
-    /// Marks a ticket with the verdict; twice is as once.
+    /// Sets the verdict of a ticket. Repeating this changes nothing.
     async fn mark(&self, id: &str, verdict: Verdict) -> Result<(), DeliveryError> {
         let _ = (id, verdict);
         Ok(())
     }
 
-    /// Closes a ticket that is not done, where that is wanted.
+    /// Closes an open ticket if the configuration says so.
     async fn close(&self, id: &str, desk: &Desk, end: &Line) -> Result<(), DeliveryError>;
 
-    /// Opens a ticket again that is done, where that is wanted.
+    /// Reopens a closed ticket if the configuration says so.
     async fn reopen(&self, id: &str) -> Result<(), DeliveryError>;
 
-    /// Where people see a ticket.
+    /// Returns the web address of a ticket.
     fn address(&self, id: &str) -> Option<String>;
 }
 
-/// What would be sent.
+/// Returns what would be sent.
 pub(super) fn preview(to: &impl Tracker, showing: &Showing) -> Value {
     let sent = match showing.remote_id {
         None => to.ticket(showing),
@@ -85,7 +86,7 @@ pub(super) fn preview(to: &impl Tracker, showing: &Showing) -> Value {
     sent.unwrap_or_else(|error| json!({ "error": error.to_string() }))
 }
 
-/// The ticket of a case after a try whose end nobody heard.
+/// Finds the ticket of a case after an attempt without an answer.
 pub(super) async fn find<T: Tracker>(
     to: &T,
     showing: &Showing,
@@ -98,7 +99,8 @@ pub(super) async fn find<T: Tracker>(
     Ok(found)
 }
 
-/// Makes the ticket of a case, or tells the one that is there. `opens`: it is one that a case would get a ticket for.
+/// Creates the ticket of a case, or updates the existing one. `opens` says whether the policy opens a ticket for this
+/// report.
 pub(super) async fn deliver<T: Tracker>(
     to: &T,
     showing: &Showing,
@@ -117,7 +119,7 @@ pub(super) async fn deliver<T: Tracker>(
     })
 }
 
-/// The ticket of a case, as it was called when it was made or as it is found, and what it tells.
+/// Returns the id and contents of the case's ticket, by its remote id or by a look-up.
 async fn known(
     to: &impl Tracker,
     showing: &Showing,
@@ -135,7 +137,7 @@ async fn known(
     Ok(told.map(|told| (id, told)))
 }
 
-/// Tells a ticket what is new, and each thing once.
+/// Adds to a ticket what it does not contain yet.
 async fn tell<T: Tracker>(
     to: &T,
     (id, told): (&str, &Told),
@@ -171,19 +173,20 @@ async fn tell<T: Tracker>(
     Ok(())
 }
 
-/// The address of these parts below another. They are escaped: what a vendor calls a ticket leads nowhere else.
+/// Returns the address of these path segments below another. They are escaped, so an id of a vendor leads nowhere
+/// else.
 pub(super) fn below(base: &Url, parts: &[&str]) -> Option<Url> {
     let mut url = base.clone();
     url.path_segments_mut().ok()?.pop_if_empty().extend(parts);
     Some(url)
 }
 
-/// A tracker with a `config` and a `rest` as a destination; the field of the configuration that says where within the
-/// vendor its tickets are.
+/// Implements `Destination` for a tracker with a `config` and a `rest`. The second argument is the configuration
+/// field that names the place of its tickets.
 macro_rules! destination {
     ($tracker:ident, $place:ident) => {
         impl $tracker {
-            /// What would be sent: the ticket, or what is added to it where there is one.
+            /// Returns what would be sent: the ticket, or the comment if a ticket exists.
             #[must_use]
             pub fn preview(&self, showing: &Showing) -> Value {
                 $crate::destination::tracker::preview(self, showing)

@@ -1,5 +1,5 @@
-//! What the delivery loop does with a destination, in the small: what began and did not end is looked up first, what is
-//! shown is noted, and the process can be killed before a send and before its end is noted.
+//! A small delivery loop for the tests: an unfinished attempt is looked up first, a finished one is recorded, and the
+//! process can be killed before the send or before the record.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,13 @@ use super::fake::{Fake, Fault, World};
 use super::http::SecretSource;
 use crate::fixture;
 
-/// When the process dies.
+/// When the process is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kill {
-    /// It does not.
     Never,
-    /// When the try is noted, and nothing was sent.
+    /// The attempt is recorded and nothing was sent.
     BeforeSend,
-    /// When all was sent, and nothing was noted.
+    /// All was sent and nothing was recorded.
     BeforeMark,
 }
 
@@ -32,7 +31,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Tries until it is shown; false: the process was killed, or it never will be.
+    /// Retries until the delivery is shown. Returns false when the process was killed.
     pub(super) async fn show<W: World>(
         &mut self,
         fake: &Fake<W>,
@@ -84,7 +83,7 @@ impl Trial {
         panic!("never shown");
     }
 
-    /// What is in doubt and has no name yet is looked up.
+    /// Looks up an attempt without an answer if no remote id is known.
     async fn look<W: World>(
         &mut self,
         fake: &Fake<W>,
@@ -118,7 +117,7 @@ impl Trial {
     }
 }
 
-/// A clock that stands.
+/// A clock that stands still.
 pub(super) struct Standing;
 
 impl Clock for Standing {
@@ -127,12 +126,12 @@ impl Clock for Standing {
     }
 }
 
-/// A secret that is this.
+/// Returns a source of this secret.
 pub(super) fn secret(text: &'static str) -> SecretSource {
     Arc::new(move || Ok(text.into()))
 }
 
-/// The miner as a case of this id.
+/// Returns the miner as a case with this id.
 pub(super) fn case(id: &str) -> Showing {
     Showing::first(Report {
         case_id: id.into(),
@@ -140,7 +139,7 @@ pub(super) fn case(id: &str) -> Showing {
     })
 }
 
-/// Without what only makes it long: hundreds of these are sent.
+/// Shortens a report, because hundreds of these are sent.
 fn short(report: Report) -> Report {
     Report {
         steps: Vec::new(),
@@ -151,7 +150,7 @@ fn short(report: Report) -> Report {
     }
 }
 
-/// The same case, triaged again, with another verdict.
+/// Returns the next revision of the case with another verdict.
 pub(super) fn again(showing: &Showing) -> Showing {
     let mut report = short(fixture::benign());
     report.case_id.clone_from(&showing.report.case_id);
@@ -163,7 +162,7 @@ pub(super) fn again(showing: &Showing) -> Showing {
     }
 }
 
-/// The same case, triaged again with the same verdict.
+/// Returns the next revision of the case with the same verdict.
 pub(super) fn triaged_again(showing: &Showing) -> Showing {
     let mut next = again(showing);
     next.report = Report {
@@ -173,7 +172,7 @@ pub(super) fn triaged_again(showing: &Showing) -> Showing {
     next
 }
 
-/// The same case after people did this.
+/// Returns the case after an action of a person.
 pub(super) fn acted(showing: &Showing, kind: ActKind) -> Showing {
     let mut acts = showing.desk.acts.clone();
     acts.push(Act {
@@ -190,21 +189,21 @@ pub(super) fn acted(showing: &Showing, kind: ActKind) -> Showing {
     }
 }
 
-/// A ticket, wherever it is kept.
+/// A ticket of any vendor.
 #[derive(Debug, Clone)]
 pub(super) struct Ticket {
-    /// What was added since it was made.
+    /// Comments added since the ticket was made.
     pub(super) comments: Vec<String>,
     pub(super) is_open: bool,
 }
 
-/// A world that keeps tickets.
+/// A fake vendor that keeps tickets.
 pub(super) trait Tickets: World {
-    /// The tickets of a case.
+    /// Returns the tickets of a case.
     fn of(&self, case: &str) -> Vec<Ticket>;
 }
 
-/// One ticket that was told of the second triage once, and of its end once.
+/// Checks that the case has one ticket with one comment for the second revision and one for the close.
 fn check<W: Tickets>(fake: &Fake<W>, case: &str) {
     let tickets = fake.with(|world| world.of(case));
     let [ticket] = &tickets[..] else {
@@ -221,7 +220,7 @@ fn check<W: Tickets>(fake: &Fake<W>, case: &str) {
     assert!(!ticket.is_open, "{case}");
 }
 
-/// F26, F27: whatever is done and then not answered, each case has one ticket, told each thing once.
+/// F26, F27: whatever is done without an answer, each case has one ticket that gets each report once.
 pub(super) async fn lose_replies<W: Tickets>(fake: &Fake<W>, to: &dyn Destination) {
     use Fault::{Busy, Done, Down, Gateway, None, NotDone};
     let faults = [
@@ -248,8 +247,8 @@ pub(super) async fn lose_replies<W: Tickets>(fake: &Fake<W>, to: &dyn Destinatio
     }
 }
 
-/// Killed before a send, or after it and before it is noted, at each of three deliveries; the last may come to a process
-/// that never heard of those before.
+/// Kills the process before or after the send of each of three deliveries. The last delivery may run in a process
+/// that knows nothing of the earlier ones.
 pub(super) async fn kill_everywhere<W: Tickets>(fake: &Fake<W>, to: &dyn Destination) {
     let kills = [Kill::Never, Kill::BeforeSend, Kill::BeforeMark];
     for number in 0..54_usize {
@@ -263,7 +262,7 @@ pub(super) async fn kill_everywhere<W: Tickets>(fake: &Fake<W>, to: &dyn Destina
             let kill = kills[at % 3];
             at /= 3;
             trial.show(fake, to, showing, kill).await.unwrap();
-            // What was made before may be overtaken by what comes later, or be shown first.
+            // A delivery may be overtaken by a later one, or be shown first.
             let is_shown_first = number >= 27;
             if is_shown_first || showing.version == first.version {
                 assert!(trial.show(fake, to, showing, Kill::Never).await.unwrap());
@@ -278,8 +277,7 @@ pub(super) async fn kill_everywhere<W: Tickets>(fake: &Fake<W>, to: &dyn Destina
     }
 }
 
-/// People were done with a case, its source sent something new of it, and people are done with that too; whatever is not
-/// answered.
+/// A case is closed, reopened by its source, and closed again, while answers are lost.
 pub(super) async fn open_again<W: Tickets>(fake: &Fake<W>, to: &dyn Destination) {
     use Fault::{Busy, Done, Gateway, None, NotDone};
     let faults = [None, Done, NotDone, Gateway, Busy, Done, Done];
@@ -321,7 +319,7 @@ pub(super) async fn open_again<W: Tickets>(fake: &Fake<W>, to: &dyn Destination)
     }
 }
 
-/// A vendor that says no for ever is believed, and what it says names what to mend.
+/// Checks that a permanent refusal is believed, and returns its message, which names the remedy.
 pub(super) async fn refusal<W: World>(fake: &Fake<W>, to: &dyn Destination) -> String {
     let mut trial = Trial::default();
     let error = trial

@@ -1,9 +1,9 @@
-//! A webhook: each report is POSTed as a CloudEvent, signed as Standard Webhooks wants it.
+//! Webhooks: each report is POSTed as a CloudEvent, signed according to Standard Webhooks.
 //!
-//! The id of a post is that of the case and its revision, however often it is tried: a receiver that keeps the ids it
-//! has seen takes a report once, also when its answer was lost and it is sent again. Nothing is looked up at the
-//! receiver, and what is tried again, and when, is the delivery loop's. Sources: <https://www.standardwebhooks.com>
-//! (specification 1.0), CloudEvents 1.0.2 and its HTTP binding, structured mode.
+//! The id of a post consists of the case and its revision, and is the same at each attempt. A receiver that keeps ids
+//! therefore takes a report once. Nothing is looked up at the receiver, and the delivery loop decides about retries.
+//! Sources: <https://www.standardwebhooks.com> (specification 1.0), CloudEvents 1.0.2 and its HTTP binding,
+//! structured mode.
 
 mod checkup;
 mod config;
@@ -46,13 +46,13 @@ pub struct WebhookDestination {
 }
 
 impl WebhookDestination {
-    /// One that posts as the configuration says. The secret is asked for at each post, so that a changed one counts at
-    /// the next: `whsec_` and the base64 of 24 to 64 bytes, or several of them with spaces between, each of which
-    /// signs.
+    /// Creates a destination for the configured address. The secret is read at each post, so a change takes effect at
+    /// the next one. It is `whsec_` and the base64 of 24 to 64 bytes, or several of these separated by spaces, each
+    /// of which signs.
     ///
     /// # Errors
     ///
-    /// When the address may not be posted to, or the proxy or the CA file cannot be used.
+    /// Fails when the address is not allowed, or the proxy or CA file cannot be used.
     pub fn new(
         config: WebhookConfig,
         secret: SecretSource,
@@ -68,11 +68,11 @@ impl WebhookDestination {
         })
     }
 
-    /// Whether there is a secret, and it can sign.
+    /// Checks that there is a secret that can sign.
     ///
     /// # Errors
     ///
-    /// Says what is wrong with it, never what it is.
+    /// Says what is wrong with the secret without showing it.
     pub fn check_secret(&self) -> Result<(), DestinationError> {
         self.keys().map(|_| ())
     }
@@ -97,12 +97,12 @@ impl Destination for WebhookDestination {
         self.look_round().await
     }
 
-    /// A report that is shown already is posted again, with the same id: a receiver knows it for a double.
+    /// Posts the report. A repeated post has the same id, so the receiver recognises the duplicate.
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
         let trace = Trace::of(&showing.report, self.traced);
         let is_over = showing.is_spent_canary();
         let (id, body) = event::event(&showing.report, is_over, &trace)?;
-        // A secret is mended by people, while the report waits.
+        // A bad secret is retryable, because people can correct it while the report waits.
         let keys = self.keys().map_err(|error| DeliveryError::Later {
             what: error.to_string(),
             after_secs: None,
@@ -129,7 +129,7 @@ impl Destination for WebhookDestination {
     }
 }
 
-/// What somebody can do about an answer.
+/// Returns what an operator can do about a status.
 fn hint(status: StatusCode) -> &'static str {
     match status.as_u16() {
         300..=399 => " (redirects are not followed: set `url` to where it leads)",

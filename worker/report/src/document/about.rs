@@ -1,4 +1,4 @@
-//! The context line: which case, who thought, how long, at what cost.
+//! The context line: case, analyst, duration and cost.
 
 use nightshift_engine::AnalystKind;
 use nightshift_pipeline::Report;
@@ -8,7 +8,7 @@ use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
-/// Most models that are named.
+/// Most models that are listed.
 const MOST_MODELS: usize = 4;
 
 pub(super) fn section(report: &Report, language: Language) -> Section {
@@ -50,7 +50,7 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
     }
 }
 
-/// `4 steps`, or `2 of 35 steps` where not all of them ran.
+/// Returns `4 steps`, or `2 of 35 steps` when not all of them ran.
 fn steps(report: &Report, language: Language) -> Line {
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let (ran, all) = (number(report.steps_ran()), number(report.steps.len()));
@@ -62,7 +62,7 @@ fn steps(report: &Report, language: Language) -> Line {
     line.count(language, all, ["step", "steps", "ステップ"])
 }
 
-/// `prompts 1a2b3c4d`, so that a report from before they were edited can be told from one after it.
+/// Returns the prompts' hash (`prompts 1a2b3c4d`), which tells reports before and after an edit of the prompts apart.
 fn prompts(report: &Report, language: Language) -> Line {
     report
         .prompts_in_short()

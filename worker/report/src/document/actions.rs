@@ -1,4 +1,4 @@
-//! What to do: actions of the catalogue, at most three of them first. Suggested, never executed.
+//! The suggested actions of the catalogue, at most three of them first. Nightshift never executes them.
 
 use nightshift_alert::text::command;
 use nightshift_engine::Action;
@@ -8,14 +8,14 @@ use super::{Block, Part, Section};
 use crate::Language;
 use crate::line::Line;
 
-/// Most actions that come first.
+/// Most actions in the first list.
 const FIRST: usize = 3;
-/// Most that come later.
+/// Most actions in the later list.
 const LATER: usize = 9;
 /// Longest command that is shown, in characters.
 const LONGEST: usize = 2_000;
 
-/// What to do first, and what after that.
+/// Returns the sections of first and later actions.
 pub(super) fn sections(report: &Report, language: Language) -> (Section, Option<Section>) {
     let all = &report.actions;
     let mut blocks = Vec::new();
@@ -77,7 +77,7 @@ fn one(number: usize, action: &Action, language: Language) -> Vec<Block> {
     blocks
 }
 
-/// A command or an undo, whole or not at all.
+/// Returns a command or an undo, or `None` if it is too long to show whole.
 fn shell(language: Language, label: &'static str, text: Option<&str>) -> Option<Block> {
     let text = text?;
     Some(match command(text, LONGEST) {

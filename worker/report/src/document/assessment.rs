@@ -1,4 +1,4 @@
-//! The assessment: verdict, why it is that, what cleared it, and which rules overrode the analyst.
+//! The assessment: the verdict with its reason, the records, and the rules that overrode the analyst.
 
 use nightshift_alert::Flag;
 use nightshift_pipeline::{Report, ToldRecord};
@@ -26,7 +26,7 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
             Line::from_sentence(why),
         ));
     }
-    // Those that cleared it stand under Why.
+    // The records that cleared the alert are in the section Why.
     if !report.verdict.is_benign() {
         for record in report.told_records().iter().take(MOST) {
             let begin = Line::of(language.of(
@@ -70,7 +70,7 @@ fn verdict(report: &Report, language: Language) -> Line {
         .say(language.reason_of(report))
 }
 
-/// `… is an authorised scanner (SCAN-7); approved by …; holds from … until … [E4]`.
+/// Returns the text of a record: `… is an authorised scanner (SCAN-7); approved by …; holds from … until … [E4]`.
 pub(super) fn record(told: &ToldRecord<'_>, language: Language) -> Line {
     let record = told.record;
     let mut line = Line::from_sentence(record.statement.trim_end_matches('.'));
@@ -109,7 +109,7 @@ pub(super) fn record(told: &ToldRecord<'_>, language: Language) -> Line {
     line.cite(record.evidence)
 }
 
-/// What was cut, replaced or taken out when the alert was read.
+/// Returns what was cut, replaced or removed when the alert was parsed.
 fn read(flags: &[Flag], language: Language) -> Line {
     let count = |wanted: fn(&Flag) -> bool| flags.iter().filter(|flag| wanted(flag)).count();
     let sum = |of: fn(&Flag) -> usize| flags.iter().map(of).fold(0, usize::saturating_add);
@@ -172,7 +172,7 @@ fn read(flags: &[Flag], language: Language) -> Line {
     joined(said.chain(severities), "; ")
 }
 
-/// A severity of which nobody told what it means.
+/// Returns a note about a severity whose meaning is not known.
 fn unknown_severity(value: &str, language: Language) -> Line {
     Line::of(language.of("the severity ", "重要度 "))
         .name(value)

@@ -1,15 +1,15 @@
-//! What a report says otherwise than the one before, and why there is another one.
+//! What changed since the previous report, and why the case was triaged again.
 
 use nightshift_pipeline::{Because, Report, Said, because};
 
 use crate::Language;
 use crate::line::{Line, joined};
 
-/// Most reasons that are told.
+/// Most reasons that are listed.
 const MOST_REASONS: usize = 5;
 
-/// `Changed since revision 1: severity High → Critical; triaged again because: severity rose as sent, new actor
-/// 203.0.113[.]99`; none of the first report of a case.
+/// Returns `Changed since revision 1: severity High → Critical; triaged again because: severity rose as sent, new
+/// actor 203.0.113[.]99`, or `None` for the first report of a case.
 pub(super) fn line(report: &Report, language: Language) -> Option<Line> {
     let again = report.again.as_deref()?;
     let changes = differences(report, again.into(), language);
@@ -32,7 +32,7 @@ pub(super) fn line(report: &Report, language: Language) -> Option<Line> {
     Some(joined([line, reasons(report, language)], "; "))
 }
 
-/// `verdict Inconclusive → True positive; severity High → Critical`; empty where all of it is the same.
+/// Returns `verdict Inconclusive → True positive; severity High → Critical`, or an empty line if nothing differs.
 pub(crate) fn differences(report: &Report, before: Said, language: Language) -> Line {
     let changes = report.changes_since(before, language);
     joined(
@@ -47,7 +47,8 @@ pub(crate) fn differences(report: &Report, before: Said, language: Language) -> 
     )
 }
 
-/// `triaged again because: severity rose as sent, new actor 203.0.113[.]99`; empty where nothing is known of that.
+/// Returns `triaged again because: severity rose as sent, new actor 203.0.113[.]99`, or an empty line if the reasons
+/// are unknown.
 pub(crate) fn reasons(report: &Report, language: Language) -> Line {
     let all = report
         .again

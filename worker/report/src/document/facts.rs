@@ -1,4 +1,4 @@
-//! The facts: at most ten short fields, only those that are known.
+//! The facts: at most ten short fields that are known.
 
 use nightshift_alert::{Indicator, IndicatorKind, Role};
 use nightshift_pipeline::Report;
@@ -8,7 +8,7 @@ use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
-/// Most techniques that are named.
+/// Most techniques that are listed.
 const MOST_TECHNIQUES: usize = 4;
 /// Most characters of a line of details.
 const MOST_DETAIL: usize = 600;
@@ -55,7 +55,7 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
     }
 }
 
-/// What else the alert tells in fields of its own.
+/// Returns the section of further typed fields of the alert.
 pub(super) fn details(report: &Report, language: Language) -> Option<Section> {
     let lines = report.alert.detail_lines(language).into_iter();
     let facts: Vec<_> = lines
@@ -87,7 +87,7 @@ fn resource(report: &Report) -> Option<Line> {
     })
 }
 
-/// Where it came from; else the far end that it talked to.
+/// Returns the actor's address, or else the far end.
 fn source(report: &Report, language: Language) -> (&'static str, Option<Line>) {
     match value(report, language, &[Role::Actor], &[IndicatorKind::Ip]) {
         Some(line) => (language.of("Source IP", "送信元 IP"), Some(line)),
@@ -103,7 +103,7 @@ fn source(report: &Report, language: Language) -> (&'static str, Option<Line>) {
     }
 }
 
-/// The first value of these roles and kinds, and how many more there are.
+/// Returns the first value with these roles and kinds, and the number of further ones.
 fn value(
     report: &Report,
     language: Language,

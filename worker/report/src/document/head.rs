@@ -1,4 +1,4 @@
-//! The header and what an engineer needs before anything else: conclusion, warnings, still happening, reach.
+//! The header and the first section: conclusion, warnings, whether it is still happening, reach.
 
 use nightshift_alert::Role;
 use nightshift_alert::text::{cut, plain};
@@ -9,17 +9,17 @@ use crate::Language;
 use crate::line::{Line, SENTENCE, joined};
 use crate::words;
 
-/// Most characters of what it happened to, where the title has to be cut.
+/// Most characters of the subject when the title must be cut.
 const SUBJECT: usize = 40;
-/// Most characters of a title that are looked at.
+/// Most characters of a title that are examined.
 const TITLE: usize = 1_200;
-/// Most texts that talk to the analyst.
+/// Most texts to the analyst that are listed.
 const MOST_SIGNALS: usize = 3;
-/// Most destinations that do not show it.
+/// Most destinations that are listed as not showing the report.
 const MOST_MISSED: usize = 4;
 
-/// `▲ Act now · True positive · Critical [SAMPLE] — Crypto miner on web-01 (production)`. The marks stand before the
-/// title, where nothing from outside can put one. At most so many characters.
+/// Returns the header: `▲ Act now · True positive · Critical [SAMPLE] — Crypto miner on web-01 (production)`. The
+/// marks come before the title, so foreign text cannot imitate one. The header has at most `most` characters.
 pub(crate) fn header(report: &Report, language: Language, most: usize) -> Line {
     let failed = report.status == CaseStatus::Failed;
     let own = format!(
@@ -37,7 +37,7 @@ pub(crate) fn header(report: &Report, language: Language, most: usize) -> Line {
     titled(own, report, most)
 }
 
-/// `◌ Investigating · High — Crypto miner on web-01 (production)`: a case that has no report yet, or never will.
+/// Returns the header of a case without a report: `◌ Investigating · High — Crypto miner on web-01 (production)`.
 pub(crate) fn early(report: &Report, language: Language) -> Line {
     let word = match report.status {
         CaseStatus::Cancelled => language.of("Called off", "調査取消"),
@@ -47,11 +47,11 @@ pub(crate) fn early(report: &Report, language: Language) -> Line {
     titled(format!("◌ {word} · {severity}"), report, HEADER)
 }
 
-/// Our own words, the marks, and the title in the room that is left.
+/// Joins our own words, the marks, and as much of the title as fits.
 fn titled(mut own: String, report: &Report, most: usize) -> Line {
     let early = !matches!(report.status, CaseStatus::Concluded | CaseStatus::Failed);
     let marks = report.marks();
-    // Who thinks about a case is not settled before it has ended.
+    // The marks of the analyst are not final before the case has ended.
     for mark in marks
         .iter()
         .filter(|mark| !early || matches!(**mark, "[SAMPLE]" | "[CANARY]"))
@@ -77,9 +77,9 @@ fn titled(mut own: String, report: &Report, most: usize) -> Line {
     )))
 }
 
-/// The title in so many characters, cut between words. What it happened to is kept: by the half of it that says what, an
-/// on-call engineer knows what kind of night it is, and not where to look. It is told once: a long one within the title
-/// is shortened where it stands, if that shows it.
+/// Shortens the title to so many characters, between words, and keeps the subject, because without it an on-call
+/// engineer does not know where to look. The subject appears once. A long subject within the title is shortened in
+/// place if it then remains visible.
 fn short_title(report: &Report, room: usize) -> String {
     let title = plain(&report.title, TITLE);
     let subject = report.alert.subject.as_deref().unwrap_or_default();
@@ -87,7 +87,7 @@ fn short_title(report: &Report, room: usize) -> String {
         .indicators
         .iter()
         .filter(|one| one.role == Role::Actor);
-    // Nothing was done to whoever did it.
+    // An actor is not what the alert happened to.
     let has_acted = actors.any(|one| one.value == subject);
     let subject = plain(if has_acted { "" } else { subject }, TITLE);
     let whole = at_word(&title, room);
@@ -105,14 +105,14 @@ fn short_title(report: &Report, room: usize) -> String {
     }
 }
 
-/// `EC2 instance is communicating with an IP… on web-01`.
+/// Returns the title with its subject: `EC2 instance is communicating with an IP… on web-01`.
 fn on(what: &str, named: &str, room: usize) -> String {
     let on = format!(" on {named}");
     let what = at_word(what, room.saturating_sub(on.chars().count()));
     format!("{what}{on}")
 }
 
-/// Harmless text in so many characters, cut between words where it has any.
+/// Shortens safe text to so many characters, between words if it has any.
 fn at_word(safe: &str, room: usize) -> String {
     let head: String = safe.chars().take(room).collect();
     if head.len() == safe.len() {
@@ -128,7 +128,7 @@ fn at_word(safe: &str, room: usize) -> String {
     }
 }
 
-/// A mark in a title is the alert's word, not ours.
+/// Replaces the brackets of marks in a title, which are the alert's text and not ours.
 fn without_marks(title: &str) -> String {
     let mut title = title.to_owned();
     for mark in ["CANARY", "SAMPLE", "PLAYBOOK", "PARTIAL"] {
@@ -141,7 +141,7 @@ fn without_marks(title: &str) -> String {
     title
 }
 
-/// The conclusion.
+/// Returns the conclusion.
 pub(crate) fn summary(report: &Report) -> Line {
     Line::default().foreign(&with_plain_times(&report.summary), 2 * SENTENCE)
 }
@@ -176,7 +176,8 @@ pub(super) fn section(report: &Report, reader: Reader) -> Section {
     }
 }
 
-/// Where it should stand and does not: who reads it here may be the only one who knows.
+/// Returns warnings about destinations that should show the report and do not. The reader may be the only one who
+/// learns of it.
 pub(crate) fn instead_of(report: &Report, language: Language) -> Vec<Line> {
     let all = report.instead_of.iter().take(MOST_MISSED);
     all.map(|(name, one)| not_shown(name, one.why, language))
@@ -252,7 +253,7 @@ fn warnings(report: &Report, language: Language) -> Vec<Block> {
     lines.into_iter().map(Block::Warning).collect()
 }
 
-/// One text that talks to the analyst, however often it stands there.
+/// Returns a line for one text to the analyst, with the number of its places.
 fn signal(told: &Told<'_>, language: Language) -> Line {
     let line = match told.places {
         1 => Line::of(language.of("It stands at ", "場所: "))
@@ -266,7 +267,7 @@ fn signal(told: &Told<'_>, language: Language) -> Line {
         .cite(told.evidence.iter().copied())
 }
 
-/// Who stepped in, from where on, and why.
+/// Returns who took over from the model, from which point, and why.
 fn degraded(report: &Report, language: Language) -> Line {
     let why = match &report.takeover {
         Some(one) => Line::of(language.of(" (", "（"))
@@ -311,7 +312,7 @@ fn degraded(report: &Report, language: Language) -> Line {
     }
 }
 
-/// Last seen, relative and absolute, and what logs saw since.
+/// Returns when the alert was last seen, relative and absolute, and what logs showed since.
 fn still(report: &Report, reader: Reader) -> Line {
     let language = reader.language;
     let Some(last) = report.alert.last_seen.or(report.alert.first_seen) else {

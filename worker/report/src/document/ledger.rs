@@ -1,4 +1,4 @@
-//! What clears the alert: each subject with the record that covers it, or with what is missing.
+//! The ledger of the alert: each subject with the record that covers it, or with what is missing.
 
 use nightshift_engine::LedgerRow;
 use nightshift_pipeline::Report;
@@ -10,7 +10,7 @@ use crate::line::Line;
 /// Most subjects.
 const MOST: usize = 20;
 
-/// The required subjects, where a record covers one of them: an alert of which nothing is on record has nothing to show.
+/// Returns the required subjects, or `None` if no record covers any of them.
 pub(super) fn section(report: &Report, language: Language) -> Option<Section> {
     let required = || report.ledger.iter().filter(|row| row.required);
     required().find(|row| row.covered_by.is_some())?;
@@ -27,7 +27,8 @@ pub(super) fn section(report: &Report, language: Language) -> Option<Section> {
     })
 }
 
-/// `ci-deploy (principal): identity R-7, approved by grace, until 2026-12-31 [E4]`, or `…: NOT COVERED`.
+/// Returns the line of a subject: `ci-deploy (principal): identity R-7, approved by grace, until 2026-12-31 [E4]`, or
+/// `…: NOT COVERED`.
 fn told(row: &LedgerRow, language: Language) -> Line {
     let line = Line::default()
         .foreign(&row.subject, 120)

@@ -1,4 +1,5 @@
-//! Other cases of the same night and the same things: alone a scan, together an attack.
+//! Other cases that share an actor, target or far end with this one. Together they may show an attack that no single
+//! case shows.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_pipeline::{OtherCase, Report};
@@ -7,12 +8,13 @@ use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
-/// Most other cases that are named.
+/// Most other cases that are listed.
 const MOST_CASES: usize = 5;
-/// Of what was opened within so many hours of a case is said how many they are.
+/// Cases opened within so many hours of this one are counted.
 const NEAR_HOURS: i64 = 12;
 
-/// `2 within 12 h: True positive, Cryptocurrency Mining, 20 min before, shares shop-web-03 (1qsk-2kbc-pwjb); …`
+/// Returns `2 within 12 h: True positive, Cryptocurrency Mining, 20 min before, shares shop-web-03 (1qsk-2kbc-pwjb);
+/// …`
 pub(super) fn line(report: &Report, language: Language) -> Line {
     let reach = &report.reach;
     if reach.other_cases.is_empty() {
@@ -39,8 +41,8 @@ pub(super) fn line(report: &Report, language: Language) -> Line {
         (Language::Ja, true) if left > 0 => told.say("、ほか ").number(left).say(" 件以上"),
         _ => told.and_more(language, MOST_CASES, all),
     };
-    // The search begins with those of the same finding, however old, and ends at its limit with the newest of the others:
-    // where these are all near, older ones may be as well.
+    // The search lists cases of the same finding first, whatever their age, and then the newest others up to its
+    // limit. If all of the others are near, older ones beyond the limit may be near as well.
     let mut others = reach.others.iter().filter(|other| !other.same_key);
     let is_least = reach.others_cut && others.all(|other| is_near(&other));
     let count = Line::default().number(u64::try_from(near).unwrap_or(u64::MAX));

@@ -1,4 +1,4 @@
-//! The plan as it ran: waves, steps with how they ended, what reflections learned and changed.
+//! The plan as it ran: waves, steps with their results, and what reflections learned and changed.
 
 use nightshift_engine::{PlanUpdate, UpdateRecord};
 use nightshift_pipeline::{Call, Report, StepEntry};
@@ -8,9 +8,9 @@ use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
-/// Most steps; the engine plans no more than 20.
+/// Most steps. The engine plans at most 20.
 const MOST_STEPS: usize = 40;
-/// Most calls of a step that are named.
+/// Most calls of a step that are listed.
 const MOST_CALLS: usize = 8;
 /// Most insights, and most updates.
 const MOST_NOTES: usize = 20;
@@ -91,7 +91,8 @@ fn call(call: &Call) -> Line {
     }
 }
 
-/// `Reflection 1 cancelled s4 (the owner is known)`, or what it wanted and why that was refused.
+/// Returns a plan update: `Reflection 1 cancelled s4 (the owner is known)`, or the requested change and why it was
+/// refused.
 fn update(record: &UpdateRecord, language: Language) -> Line {
     let done = record.refused.is_none();
     let word = |did: &'static str, wanted: &'static str, ja: &'static str, ja_wanted| {
@@ -146,7 +147,7 @@ fn update(record: &UpdateRecord, language: Language) -> Line {
     }
 }
 
-/// A step's description between quotation marks; where nothing may be shown of it, that it is a step.
+/// Returns the quoted description of a step, or a placeholder if none of it may be shown.
 fn quoted(line: Line, description: &str, language: Language) -> Line {
     if description.is_empty() {
         return line.say(language.of(" a step", " 手順"));

@@ -1,4 +1,4 @@
-//! Why; what speaks against it or was not checked; what would decide it.
+//! The reasons for the verdict, what speaks against it or was not checked, and what would decide it.
 
 use nightshift_engine::{Stance, Verdict};
 use nightshift_pipeline::{FindingEntry, Report};
@@ -7,11 +7,11 @@ use super::{Block, Part, Section, assessment, more};
 use crate::Language;
 use crate::line::{Line, joined};
 
-/// Most bullets of why, whether records or findings; and most of what would decide it.
+/// Most bullets of reasons, and most of what would decide the case.
 const MOST_REASONS: usize = 5;
-/// Most bullets of what speaks against it or was not checked.
+/// Most bullets against the verdict or not checked.
 const MOST_AGAINST: usize = 3;
-/// Most sources that are named as not read.
+/// Most unread sources that are listed.
 const MOST_MISSING: usize = 4;
 /// Most further findings.
 const MOST_FURTHER: usize = 20;
@@ -29,7 +29,7 @@ fn bullet(finding: &FindingEntry) -> Block {
     )
 }
 
-/// The bullets that have room, and those that stand below: of the first kind all but one, where the other has some.
+/// Splits two lists into shown bullets and the rest. The second list gets at least one place if it is not empty.
 fn split(first: Vec<Block>, second: Vec<Block>, most: usize) -> (Vec<Block>, Vec<Block>) {
     let of_first = first.len().min(most - usize::from(!second.is_empty()));
     let of_second = second.len().min(most - of_first);
@@ -40,7 +40,7 @@ fn split(first: Vec<Block>, second: Vec<Block>, most: usize) -> (Vec<Block>, Vec
     (shown, rest.into_iter().chain(after).collect())
 }
 
-/// How many stand below instead, where some do.
+/// Returns a line with the number of bullets that are listed further below.
 fn below(language: Language, left: usize) -> Option<Block> {
     let number = u64::try_from(left).unwrap_or(u64::MAX);
     let line = Line::of(language.of("… and ", "… ほか "))
@@ -52,7 +52,7 @@ fn below(language: Language, left: usize) -> Option<Block> {
     (left > 0).then_some(Block::Text(line))
 }
 
-/// What bears it: the records that cleared it, then findings.
+/// Returns what supports the verdict: clearing records, then findings.
 fn bearing(report: &Report, language: Language) -> (Vec<Block>, Vec<Block>) {
     let records = match report.verdict.is_benign() {
         true => report.told_records(),
@@ -67,7 +67,7 @@ fn bearing(report: &Report, language: Language) -> (Vec<Block>, Vec<Block>) {
     split(records, findings, MOST_REASONS)
 }
 
-/// What speaks against it, then what was not checked.
+/// Returns what speaks against the verdict, then what was not checked.
 fn opposing(report: &Report, language: Language) -> (Vec<Block>, Vec<Block>) {
     let findings = report.proven(other(report.bearing())).map(bullet).collect();
     let gap = |gap: &String| {
@@ -127,7 +127,7 @@ pub(super) fn against(report: &Report, language: Language) -> Section {
     }
 }
 
-/// `4 of 5 sources read; VPC flow: access denied`.
+/// Returns the coverage: `4 of 5 sources read; VPC flow: access denied`.
 fn coverage(report: &Report, language: Language) -> Line {
     let coverage = &report.coverage;
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
@@ -191,7 +191,7 @@ pub(super) fn would_decide(report: &Report, language: Language) -> Option<Sectio
     })
 }
 
-/// What had no room above: records, findings, and what was not checked.
+/// Returns the records, findings and gaps that did not fit above.
 pub(super) fn further(report: &Report, language: Language) -> Option<Section> {
     let (_, mut blocks) = bearing(report, language);
     blocks.extend(opposing(report, language).1);
@@ -206,7 +206,7 @@ pub(super) fn further(report: &Report, language: Language) -> Option<Section> {
     })
 }
 
-/// Claims that their evidence does not bear, each with why.
+/// Returns the claims that their evidence does not support, each with the reason.
 pub(super) fn unverified(report: &Report, language: Language) -> Option<Section> {
     let unverified: Vec<_> = report
         .findings

@@ -1,4 +1,4 @@
-//! The record: timeline, evidence with short excerpts of what findings quote, indicators.
+//! The record of the case: timeline, evidence with short excerpts of what findings quote, indicators.
 
 use std::cell::LazyCell;
 
@@ -15,7 +15,7 @@ use crate::words;
 const MOST_LINES: usize = 40;
 /// Most pieces of evidence.
 const MOST_EVIDENCE: usize = 60;
-/// Most excerpts of one piece.
+/// Most excerpts of one piece of evidence.
 const MOST_EXCERPTS: usize = 4;
 /// Most arguments that are shown.
 const MOST_ARGUMENTS: usize = 8;
@@ -44,7 +44,7 @@ pub(super) fn timeline(report: &Report, language: Language) -> Option<Section> {
     })
 }
 
-/// That logs told more than it has room for.
+/// Returns a note that the logs had more events than the timeline shows.
 fn left_out(report: &Report, language: Language) -> Option<Block> {
     let line = Line::of(language.of("… and ", "… ほか "))
         .count(
@@ -71,7 +71,7 @@ pub(super) fn evidence(report: &Report, language: Language) -> Option<Section> {
     })
 }
 
-/// `E3 cloudtrail (user=…, from=…): 12 rows, cut for its size`.
+/// Returns a look-up: `E3 cloudtrail (user=…, from=…): 12 rows, cut for its size`.
 fn asked(entry: &EvidenceEntry, language: Language) -> Line {
     let line = Line::default()
         .say("E")
@@ -109,7 +109,7 @@ fn arguments(arguments: &Map<String, Value>) -> Line {
     joined(shown, ", ")
 }
 
-/// What findings quote of it: `/rows/0/action: RunInstances`.
+/// Returns what findings quote of a piece of evidence: `/rows/0/action: RunInstances`.
 fn excerpts(report: &Report, entry: &EvidenceEntry) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let body = LazyCell::new(|| entry.body.value());

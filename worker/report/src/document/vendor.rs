@@ -1,4 +1,4 @@
-//! What the product that made the finding says and advises, marked as its words.
+//! The description and advice of the product that made the finding, marked as the vendor's words.
 
 use nightshift_pipeline::Report;
 
@@ -8,10 +8,10 @@ use crate::line::Line;
 
 /// Most characters of a title.
 const MOST_TITLE: usize = 512;
-/// Most characters of a paragraph as it is shown.
+/// Most characters of a paragraph.
 const MOST_PARAGRAPH: usize = 2_400;
 
-/// Title, description and remediation; none where the product says no more than its title.
+/// Returns title, description and remediation, or `None` if the product gives only a title.
 pub(super) fn section(report: &Report, language: Language) -> Option<Section> {
     let alert = &report.alert;
     let shown = |texts: Vec<&str>| -> Vec<Block> {

@@ -1,7 +1,7 @@
-//! Escaping for markdown: CommonMark 0.31, section 2.4, and the extensions of GitHub.
+//! Escaping for markdown: CommonMark 0.31, section 2.4, and GitHub's extensions.
 
-/// The text with nothing in it that markdown, HTML or a chat would read as syntax. It expects what `plain` makes: one
-/// line, defanged.
+/// Escapes everything that markdown, HTML or a chat would read as syntax. The input must come from `plain`: one line,
+/// defanged.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text;
@@ -23,7 +23,7 @@ pub(crate) fn escape(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            // `](` begins a link even where its bracket is escaped by somebody else's reading.
+            // Some parsers read `](` as a link even if the bracket is escaped.
             '(' if previous == Some(']') => out.push_str("\\("),
             '#' | '-' | '+' | '=' | ':' if previous.is_none() => {
                 out.push('\\');
@@ -47,7 +47,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// A run of backticks that no line of a command can close.
+/// Returns a run of backticks that no line of a command can close.
 pub(super) fn fence(lines: &[String]) -> String {
     let longest = lines
         .iter()
@@ -58,7 +58,8 @@ pub(super) fn fence(lines: &[String]) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-/// `[E3]`, our marks, and the brackets of defanging stay readable, where nothing after them could make a link of them.
+/// Returns a prefix in brackets that stays readable: `[E3]`, our marks, and the brackets of defanging, if what
+/// follows cannot make it a link.
 fn harmless_brackets(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('[')?;
     let (inner, after) = inner.split_once(']')?;
@@ -75,12 +76,12 @@ fn is_inside_word(previous: Option<char>, after: &str) -> bool {
     previous.is_some_and(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric)
 }
 
-/// Whether this is the number of a list, at the start of a line.
+/// Returns whether the text so far is the number of a list item at the start of a line.
 fn is_number(out: &str) -> bool {
     !out.is_empty() && out.len() <= 9 && out.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// After an `@`: the first dot is put in brackets, or GitHub makes a mail link of it. Returns what is left.
+/// Puts the first dot after an `@` in brackets, because GitHub would make a mail link. Returns the rest of the text.
 fn domain<'a>(text: &'a str, out: &mut String) -> &'a str {
     let end = text
         .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')))

@@ -1,4 +1,4 @@
-//! The markdown as it stands in a file.
+//! Tests of the markdown of whole reports.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! Lines on a terminal: wrapping, colour, two columns.
+//! The layout of lines on a terminal: wrapping, colour, two columns.
 
 use nightshift_engine::Urgency;
 use textwrap::core::display_width;
@@ -6,26 +6,26 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm, wrap};
 
 use crate::line::Line;
 
-/// Between two columns of facts.
+/// Columns between two columns of facts.
 const GUTTER: usize = 2;
 
-/// How a line is painted; nothing is said by it that the words do not say.
+/// The colour of a line. It says nothing that the words do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
-    /// As it is.
+    /// No colour.
     None,
     /// Bold.
     Title,
-    /// Bold and red: somebody must act now.
+    /// Bold and red, when somebody must act now.
     Alarm,
     /// Bold and yellow.
     Warning,
-    /// Cyan, to be found and pasted.
+    /// Cyan, so that it is found and copied.
     Command,
 }
 
 impl Paint {
-    /// Of a header.
+    /// Returns the colour of a header.
     pub(super) const fn of(urgency: Urgency) -> Self {
         match urgency {
             Urgency::Now => Self::Alarm,
@@ -45,7 +45,7 @@ impl Paint {
     }
 }
 
-/// A page that grows downwards.
+/// A page that lines are appended to.
 pub(super) struct Page {
     text: String,
     width: usize,
@@ -69,7 +69,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Text, wrapped at spaces; a word longer than the line is broken.
+    /// Appends text wrapped at spaces. A word that is longer than the line is broken.
     pub(super) fn line(&mut self, paint: Paint, first: &str, next: &str, text: &str) {
         for line in self.wrapped(self.width, first, next, text) {
             self.paint(paint, &line);
@@ -77,7 +77,7 @@ impl Page {
         }
     }
 
-    /// As [`Page::line`], with the first characters, a label, in bold.
+    /// Appends text as [`Page::line`] does, with its first characters, a label, in bold.
     pub(super) fn labelled(&mut self, label_chars: usize, first: &str, next: &str, text: &str) {
         let lines = self.wrapped(self.width, first, next, text);
         for (index, line) in lines.iter().enumerate() {
@@ -92,14 +92,14 @@ impl Page {
         }
     }
 
-    /// A command on a line of its own, never wrapped.
+    /// Appends a command on its own line, without wrapping.
     pub(super) fn command(&mut self, indent: &str, command: &str) {
         self.text.push_str(indent);
         self.paint(Paint::Command, command);
         self.blank();
     }
 
-    /// Two columns; what does not fit into half a line gets a whole one, after those that do.
+    /// Appends facts in two columns. A fact that is wider than half a line gets a whole one, after the others.
     pub(super) fn facts(&mut self, facts: &[(&'static str, Line)]) {
         let label = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
         let half = (self.width.saturating_sub(2 + GUTTER)) / 2;

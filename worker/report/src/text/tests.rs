@@ -1,4 +1,4 @@
-//! The text as its reader sees it.
+//! Tests of the text of whole reports.
 
 mod bounds;
 mod head;

@@ -13,7 +13,7 @@ pub(super) async fn retry(app: &App, options: &CasesRetry) -> Result<(), Exit> {
     let id = app.store.retry(&options.id).await?;
     let act = Act {
         at: app.clock.now(),
-        // A job without a user may have cases run again, too.
+        // A job without a user may rerun cases as well.
         by: who(options.by.as_deref()).unwrap_or_else(|_| "the command line".to_owned()),
         kind: ActKind::AskedAgain,
         note: String::new(),

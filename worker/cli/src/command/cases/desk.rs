@@ -1,4 +1,4 @@
-//! `nightshift cases ack`, `assign` and `close`: what a person does with a case.
+//! `nightshift cases ack`, `assign` and `close`: the actions of a person on a case.
 
 use nightshift_alert::text::plain as clean;
 use nightshift_pipeline::{ACT_NAME_CHARS, ACT_NOTE_CHARS, Act, ActKind, Desk};
@@ -42,7 +42,7 @@ async fn act(app: &App, options: &CasesAct, kind: ActKind) -> Result<(), Exit> {
     print(&format!("case {id}: {}", standing(&desk)))
 }
 
-/// `acknowledged, ana has it`.
+/// Returns the state of the case workflow: `acknowledged, ana has it`.
 pub(super) fn standing(desk: &Desk) -> String {
     let status = desk.status.as_str();
     match &desk.owner {
@@ -51,7 +51,7 @@ pub(super) fn standing(desk: &Desk) -> String {
     }
 }
 
-/// `2026-03-02 08:00:00 ana closed it: why`.
+/// Returns an action as a line: `2026-03-02 08:00:00 ana closed it: why`.
 pub(super) fn line(act: &Act) -> String {
     let what = match &act.kind {
         ActKind::Acknowledged => "has it".to_owned(),

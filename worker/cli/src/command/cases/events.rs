@@ -1,4 +1,4 @@
-//! `nightshift cases show ID --events`: the journal of a case, a line per event.
+//! `nightshift cases show ID --events`: the journal of a case with one line per event.
 
 use nightshift_engine::{Event, EventBody, Outcome, TurnAnswer, read_event};
 use nightshift_pipeline::JournalLine;
@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::output::{plain, print};
 use crate::wiring::App;
 
-/// Most characters of what came of an event.
+/// Most characters of an event's result.
 const MOST_CHARS: usize = 160;
 
 /// Prints the journal of the latest revision.
@@ -23,7 +23,7 @@ pub(super) async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
     print(&shown.join("\n"))
 }
 
-/// Time, epoch, kind, command, and what came of it.
+/// Returns the time, epoch, kind, command and result of an event.
 fn line(line: &JournalLine) -> String {
     let (at, kind, command, what) = match read_event(&line.event) {
         Ok(event) => (

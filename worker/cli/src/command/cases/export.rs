@@ -1,4 +1,4 @@
-//! `nightshift cases export`: the journal of a case as a file that can be checked on any machine.
+//! `nightshift cases export`: writes the journal of a case to a file that can be checked on any machine.
 
 use crate::args::CasesExport;
 use crate::command::journal;

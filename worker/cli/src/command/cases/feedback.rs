@@ -1,4 +1,4 @@
-//! `nightshift cases agree` and `disagree`: what a person says of a verdict.
+//! `nightshift cases agree` and `disagree`: the opinion of a person about a verdict.
 
 use nightshift_engine::{Measure, Meter as _, Verdict};
 use nightshift_pipeline::{Language, NewPersonVerdict, PersonVerdict};
@@ -64,7 +64,7 @@ async fn show(app: &App, id: &str, said: &PersonVerdict, json: bool) -> Result<(
     }
     let mut text = format!("case {}: {}", plain(id, 20), line(said));
     if said.verdict.is_benign() {
-        // It is noted by now: that the rest cannot be read is no failure of it.
+        // The opinion is stored by now, so a failure to read the case is not an error.
         if let Ok(view) = app.store.view(id).await {
             text.push('\n');
             text.push_str(&view.cleared_by_people(Language::En));
@@ -73,7 +73,7 @@ async fn show(app: &App, id: &str, said: &PersonVerdict, json: bool) -> Result<(
     print(&text)
 }
 
-/// `2026-03-02 08:00:00 UTC ana disagrees: False positive (revision 1): why`.
+/// Returns an opinion as a line: `2026-03-02 08:00:00 UTC ana disagrees: False positive (revision 1): why`.
 pub(super) fn line(said: &PersonVerdict) -> String {
     let note = if said.note.is_empty() {
         String::new()

@@ -1,4 +1,4 @@
-//! `nightshift cases purge`: everything about an account, or that was over before a day, is removed.
+//! `nightshift cases purge`: removes all cases of an account, or all that ended before a day.
 
 use std::io::{BufRead as _, IsTerminal as _};
 
@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::output::{print, say};
 use crate::wiring::App;
 
-/// What is removed in one transaction.
+/// Cases that are removed in one transaction.
 const BATCH: usize = 200;
 
 pub(super) async fn run(app: &App, options: &CasesPurge) -> Result<(), Exit> {
@@ -31,13 +31,13 @@ pub(super) async fn run(app: &App, options: &CasesPurge) -> Result<(), Exit> {
         removed += batch;
         say(&format!("{removed} alerts removed"));
     }
-    // Their blobs are known to nobody but the store now; what is left of them the next round of a worker removes.
+    // Only the store refers to the blobs of these cases. The next sweep of a worker removes what is left.
     while app.store.sweep().await? > 0 {}
     let kept = app.store.kept(&what).await?;
     print(&outcome(removed, kept))
 }
 
-/// What became of it.
+/// Returns how many cases were removed and kept.
 fn outcome(removed: u64, kept: u64) -> String {
     let removed = format!("{removed} alerts removed with everything that was known of them");
     if kept == 0 {
@@ -49,7 +49,7 @@ fn outcome(removed: u64, kept: u64) -> String {
     )
 }
 
-/// What is asked about; both together are less than either.
+/// Describes what is to be removed, for the question to the user.
 fn described(what: &Purge) -> String {
     let before = what.before.map(|before| before.format("%Y-%m-%d"));
     match (before, &what.account) {

@@ -1,4 +1,4 @@
-//! A case that has no report yet: what its alert says, and how far it is.
+//! A case without a report: the facts of its alert and its progress.
 
 use nightshift_alert::text::plain_value;
 use nightshift_pipeline::{CaseView, Report};
@@ -6,10 +6,10 @@ use nightshift_pipeline::{CaseView, Report};
 use crate::output::plain;
 use crate::progress::plan_lines;
 
-/// Most values of the alert that are named.
+/// Most indicators that are listed.
 const MOST_INDICATORS: usize = 20;
 
-/// All of it, as text.
+/// Renders the case as text.
 pub(super) fn text(view: &CaseView) -> String {
     let (row, report) = (&view.row, view.early_report());
     let mut lines = vec![format!(
@@ -31,7 +31,7 @@ pub(super) fn text(view: &CaseView) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Facts of the alert that are known, a line each.
+/// Returns the known facts of the alert, one per line.
 fn facts(report: &Report) -> Vec<String> {
     let alert = &report.alert;
     let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M UTC").to_string();

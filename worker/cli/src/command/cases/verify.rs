@@ -1,4 +1,4 @@
-//! `nightshift cases verify`: re-checks an exported journal. It needs the file and nothing else.
+//! `nightshift cases verify`: checks an exported journal. It needs only the file.
 
 use nightshift_engine::{Checked, Violation};
 use nightshift_pipeline::{ExportError, VerifiedExport, VerifiedRevision, verify_export};
@@ -9,10 +9,10 @@ use crate::command::input::read_up_to;
 use crate::exit::Exit;
 use crate::output::{plain, print, print_json};
 
-/// Most bytes of a file; a case of 20 steps takes far below one of these MiB.
+/// Most bytes of a file. A case of 20 steps takes far less than a MiB.
 const MOST_BYTES: usize = 1024 * 1024 * 1024;
 
-/// What `--json` prints.
+/// The result as `--json` prints it.
 #[derive(Debug, Default, Serialize)]
 struct Line {
     schema: &'static str,
@@ -48,7 +48,8 @@ pub(in crate::command) fn run(options: &CasesVerify) -> Result<(), Exit> {
     }
 }
 
-/// A broken chain is a violation; what is no journal, or one of a newer program, cannot be checked.
+/// Reports a journal that is not accepted. A broken chain is a violation; a file that is no journal, or one of a
+/// newer version, cannot be checked.
 fn refused(options: &CasesVerify, error: ExportError) -> Result<(), Exit> {
     let broken = match &error {
         ExportError::Broken { line, .. } => Some(*line),

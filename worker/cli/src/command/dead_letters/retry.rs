@@ -1,5 +1,5 @@
-//! `nightshift dead-letters retry`: what could not be read is read again, with the feeds that are configured now, and with the
-//! payload that it points to, where that is in its bucket now.
+//! `nightshift dead-letters retry`: reads dead letters again, with the current feeds, and fetches the payload that a
+//! message points to if its bucket now has it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::output::{plain, say};
 use crate::wiring::App;
 
-/// Letters that are listed at once.
+/// Dead letters per page.
 const MOST: usize = 200;
 
 pub(super) async fn run(
@@ -24,7 +24,7 @@ pub(super) async fn run(
     let (mut read, mut unreadable) = (0_u64, 0_u64);
     let mut turns = tokio::time::interval(Duration::from_secs(1) / per_second);
     let mut after = None;
-    // What becomes a dead letter again while this runs is not read yet another time.
+    // A message that becomes a dead letter again during this run is not read once more.
     let newest = app
         .store
         .letters(1)
@@ -60,7 +60,8 @@ pub(super) async fn run(
     }
 }
 
-/// One letter; whether it could be read. Accepted before it is marked: cut off between, its alerts are sightings.
+/// Retries one dead letter and returns whether it could be read. The alerts are accepted before the letter is marked,
+/// so an interruption in between makes them sightings.
 async fn one(app: &App, id: i64, feeds: &[String]) -> Result<bool, Exit> {
     let Some((letter, bytes)) = app.store.letter(id).await? else {
         return Err(Exit::usage(format!(
@@ -113,7 +114,7 @@ async fn one(app: &App, id: i64, feeds: &[String]) -> Result<bool, Exit> {
     Ok(true)
 }
 
-/// Reads the payload that a message of this source points to; none where it points to nothing.
+/// Reads the payload that a message of this source points to, or returns `None` if it points to nothing.
 async fn payload(sources: &[Source], name: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
     match sources.iter().find(|one| one.name() == name)? {
         Source::Sqs(config) => nightshift_queue::sqs_payload(config, bytes).await,
@@ -121,8 +122,8 @@ async fn payload(sources: &[Source], name: &str, bytes: &[u8]) -> Option<Result<
     }
 }
 
-/// The feeds that what came from this source may carry; `None` for all. Nobody knows of one that is gone, which may have been
-/// held to some: what is named then counts.
+/// Returns the feeds that messages of this source may carry, or `None` for all. The limits of a removed source are
+/// unknown, so the feeds named on the command line apply to it.
 fn may_carry(
     sources: &[Source],
     name: &str,

@@ -1,7 +1,7 @@
-//! Keeps the demo apart from what is real: its registers are made up, and must never judge a real alert.
+//! Separates the demo from real data. Its registers are made up and must never judge a real alert.
 //!
-//! No file and no variable counts. Where there is a configuration the demo keeps its cases in a database of its own; where
-//! there is none it takes the one that other commands look at then, but for one that holds anything else.
+//! The demo reads no configuration file and no variables. In a folder with a configuration it uses a database of its
+//! own. Elsewhere it uses the default database, so that other commands find its cases, unless that holds other cases.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,12 +15,12 @@ use crate::config::{Loaded, configured};
 use crate::exit::Exit;
 use crate::wiring::App;
 
-/// Where its cases are kept in a folder that has a configuration.
+/// The demo's database in a folder that has a configuration.
 const OWN_STORE: &str = "sqlite:nightshift-data/demo.db";
-/// Cases that are looked at in one go.
+/// Cases per page.
 const PAGE: usize = 500;
 
-/// What the demo runs on: the compiled-in defaults and its own tools.
+/// Returns the compiled-in defaults with the demo's tools.
 pub(in crate::command) fn configuration(named: Option<&Path>) -> Result<Loaded, Exit> {
     if let Some(file) = named {
         return Err(Exit::Config(anyhow::anyhow!(
@@ -37,7 +37,7 @@ pub(in crate::command) fn configuration(named: Option<&Path>) -> Result<Loaded, 
     Ok(loaded)
 }
 
-/// What stands here and does not count, in words; none where there is nothing.
+/// Describes the configuration that the demo ignores, or returns `None` if there is none.
 pub(super) fn ignored(loaded: &Loaded) -> Option<String> {
     let names = configured();
     (!names.is_empty()).then(|| {
@@ -49,7 +49,7 @@ pub(super) fn ignored(loaded: &Loaded) -> Option<String> {
     })
 }
 
-/// How its cases are listed afterwards.
+/// Returns the command that lists the demo's cases.
 pub(super) fn how_to_list(loaded: &Loaded) -> String {
     let store = match loaded.config.store.url.as_str() {
         OWN_STORE => format!("NIGHTSHIFT__STORE__URL={OWN_STORE} "),
@@ -60,7 +60,7 @@ pub(super) fn how_to_list(loaded: &Loaded) -> String {
     )
 }
 
-/// Refuses a database with cases of other alerts: they would be triaged, and shown, by what is made up.
+/// Refuses a database with other cases, because the demo would triage and show them by made-up registers.
 pub(super) async fn holds_nothing_else(app: &App) -> Result<(), Exit> {
     let ours = keys();
     let is_other = |row: &&CaseRow| !ours.contains(&row.key) && !is_unreadable(&row.key);
@@ -100,12 +100,12 @@ fn place_of(url: &str) -> &str {
     url.strip_prefix("sqlite:").unwrap_or(url)
 }
 
-/// The keys of the demo's alerts.
+/// Returns the keys of the demo's alerts.
 fn keys() -> BTreeSet<String> {
     let options = ReadOptions::default();
     let mut keys = BTreeSet::new();
     for (_, bytes) in material::MESSAGES {
-        // One of them is half a message: it has no key.
+        // One message is cut off and has no key.
         let batch = nightshift_alert::read(bytes, &options);
         let alerts = batch.into_iter().flat_map(|batch| batch.alerts);
         keys.extend(alerts.map(|alert| alert.key.to_string()));
@@ -113,7 +113,7 @@ fn keys() -> BTreeSet<String> {
     keys
 }
 
-/// Whether this is the case that tells of the demo's half message.
+/// Returns whether this key is that of the demo's unreadable message.
 fn is_unreadable(key: &str) -> bool {
     key.starts_with(&format!("nightshift/-/unreadable:{NAME}:"))
 }

@@ -1,7 +1,7 @@
-//! What the demo runs on, compiled in from `deploy/demo/`: messages as feeds deliver them, and the registers, lists and
-//! logs around them. Which record decides which alert stands in `deploy/demo/README.md`.
+//! The demo's data from `deploy/demo/`: messages as feeds deliver them, with registers, lists and logs.
+//! `deploy/demo/README.md` says which record decides which alert.
 //!
-//! Nothing here knows a verdict: take a row out of a register, and the playbook judges otherwise.
+//! No verdict is stored here. Without a row of a register, the playbook decides differently.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use nightshift_tools::{
     SlackMins, ToolConfig, Watchlist, WatchlistFile,
 };
 
-/// A file below `deploy/demo/`, as bytes.
+/// Includes a file below `deploy/demo/` as bytes.
 macro_rules! bytes {
     ($path:literal) => {
         include_bytes!(concat!("../../../../../deploy/demo/", $path))
     };
 }
 
-/// A file below `deploy/demo/`, as content that is named in reports as it is called there.
+/// Includes a file below `deploy/demo/` as content that reports cite by its path.
 macro_rules! content {
     ($path:literal) => {
         Content::embedded(
@@ -27,7 +27,7 @@ macro_rules! content {
     };
 }
 
-/// The messages by name, in the order in which they come.
+/// The messages by name, in order of arrival.
 pub(super) const MESSAGES: &[(&str, &[u8])] = &[
     (
         "01-crypto-miner",
@@ -68,7 +68,7 @@ pub(super) const MESSAGES: &[(&str, &[u8])] = &[
     ),
 ];
 
-/// The tools over the demo's registers, lists and logs.
+/// Returns the tools over the demo's registers, lists and logs.
 pub(super) fn tools() -> Vec<ToolConfig> {
     vec![
         ToolConfig::AssetLookup(AssetLookup {

@@ -1,4 +1,4 @@
-//! The demo's source: messages that are compiled in. It forgets nothing and waits for nobody.
+//! The source of the demo, which hands over compiled-in messages. It keeps no state.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -6,7 +6,6 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
 
-/// Name of this source.
 pub(super) const NAME: &str = "demo";
 
 /// A list of named messages, handed over once.
@@ -16,7 +15,6 @@ pub(super) struct DemoSource {
 }
 
 impl DemoSource {
-    /// A source over these messages.
     pub(super) fn new(messages: &'static [(&'static str, &'static [u8])]) -> Self {
         Self {
             messages,

@@ -1,4 +1,4 @@
-//! `nightshift destinations drop`: gives up what is owed to a destination that the configuration has no more.
+//! `nightshift destinations drop`: gives up pending deliveries to a destination that is no longer configured.
 
 use nightshift_pipeline::{GivenUp, Owed};
 use serde_json::json;
@@ -39,7 +39,7 @@ pub(super) async fn drop(app: &App, name: &str, as_json: bool) -> Result<(), Exi
     Ok(())
 }
 
-/// What became of what was owed.
+/// Returns what became of the pending deliveries.
 fn told(name: &str, given_up: &GivenUp) -> String {
     let name = plain(name, MOST_CHARS);
     if given_up.reports == 0 {
@@ -62,7 +62,7 @@ fn told(name: &str, given_up: &GivenUp) -> String {
     lines.join("\n")
 }
 
-/// Which other names are like that: this one may have been misspelt.
+/// Returns the other removed destinations with pending deliveries, in case the name was misspelt.
 fn left(others: &[Owed]) -> Option<String> {
     let each = |one: &Owed| format!("{} ({})", plain(&one.destination, MOST_CHARS), one.reports);
     let names: Vec<String> = others.iter().map(each).collect();

@@ -1,4 +1,4 @@
-//! Our clock beside those that were heard while everything was looked at.
+//! Compares the host's clock with those that the other probes saw.
 
 use chrono::TimeDelta;
 use nightshift_engine::Checkup;
@@ -6,17 +6,18 @@ use nightshift_engine::Checkup;
 use super::look::Looked;
 use crate::args::Area;
 
-/// A clock told in whole seconds, and an answer that took its time, are within this.
+/// Differences up to this come from whole seconds and slow answers.
 const LITTLE: TimeDelta = TimeDelta::seconds(10);
-/// Receivers refuse signatures that are five minutes off (AWS, Slack, Standard Webhooks): beyond this it is near.
+/// Differences above this are errors. Receivers refuse signatures that are five minutes off (AWS, Slack, Standard
+/// Webhooks).
 const MUCH: TimeDelta = TimeDelta::seconds(120);
 
-/// Whether looks at this area hear a clock: the database's, a broker's, those that answers of others tell.
+/// Returns whether probes of this area see a clock: that of the database, of a broker, or of an HTTP answer.
 pub(super) const fn is_told_by(area: Area) -> bool {
     matches!(area, Area::Store | Area::Sources | Area::Destinations)
 }
 
-/// What the clocks that were heard say of ours.
+/// Compares the host's clock with all clocks seen.
 pub(super) fn compared(looked: &[Looked]) -> Looked {
     let clocks = looked.iter().flat_map(|one| &one.checkup.clocks);
     let mut checkup = Checkup::default();

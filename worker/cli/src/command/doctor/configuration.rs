@@ -1,4 +1,4 @@
-//! What no single table of the configuration can say: whether they fit together.
+//! Checks across tables of the configuration: whether they fit together.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::Checkup;
@@ -11,7 +11,7 @@ use super::sources;
 use crate::config::{Config, Destination, Feed, Loaded, Source, secret_at};
 use crate::logs::filter;
 
-/// Looks at the configuration as it counts.
+/// Checks the effective configuration.
 pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
     let config = &loaded.config;
     let mut checkup = Checkup::default();
@@ -40,7 +40,7 @@ pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
     checkup
 }
 
-/// The doctor itself writes lines of its own level alone, so it starts with any.
+/// Checks the log level. The doctor itself starts with any level, because it uses its own.
 fn log_level(config: &Config, checkup: &mut Checkup) {
     if let Err(error) = filter(&config.log.level, false, false) {
         checkup.error(
@@ -52,7 +52,7 @@ fn log_level(config: &Config, checkup: &mut Checkup) {
     }
 }
 
-/// Feeds whose severities may be numbers on a scale that nobody named.
+/// Finds feeds whose numeric severities may be on an unknown scale.
 fn feeds(config: &Config, checkup: &mut Checkup) {
     let unscaled = config.feeds.iter().filter(|feed| feed.wants_scale());
     let names: Vec<&str> = unscaled.map(Feed::name).collect();
@@ -104,7 +104,8 @@ fn destinations(config: &Config, checkup: &mut Checkup) {
     }
 }
 
-/// Whether every alert goes somewhere, and every route can be reached: the first that fits and names destinations counts.
+/// Checks whether every alert has a destination and every route can be reached. The first route that matches and
+/// names destinations applies.
 fn routes(config: &Config, checkup: &mut Checkup) {
     let sends_all = config.routes.iter().any(|route| {
         let somewhere = route
@@ -143,12 +144,12 @@ fn routes(config: &Config, checkup: &mut Checkup) {
     }
 }
 
-/// Whether it asks nothing.
+/// Returns whether the condition is empty.
 fn fits_every_alert(when: &Match) -> bool {
     when.is_empty() && when.severity_at_least.is_none() && when.verdict.is_empty()
 }
 
-/// What canaries are signed with. Who sends none is not told to.
+/// Checks the keys of canaries. Nothing is advised when no canaries are sent.
 fn canary(loaded: &Loaded, now: DateTime<Utc>, checkup: &mut Checkup) {
     let canary = &loaded.config.canary;
     let Some(key) = canary.key().filter(|_| canary.is_on()) else {
@@ -190,7 +191,7 @@ fn mutes(config: &Config, now: DateTime<Utc>, checkup: &mut Checkup) {
     }
 }
 
-/// Where links in reports lead.
+/// Checks the address of links in reports.
 fn links(config: &Config, checkup: &mut Checkup) {
     let is_network =
         |one: &Destination| !matches!(one, Destination::File { .. } | Destination::Webhook(_));
@@ -204,7 +205,7 @@ fn links(config: &Config, checkup: &mut Checkup) {
     }
 }
 
-/// Secrets that stand in the file itself.
+/// Finds secrets written in the file itself.
 fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
     let config = &loaded.config;
     let mut places = Vec::new();
@@ -266,7 +267,7 @@ fn is_written_out(key: &KeyRef) -> bool {
     matches!(key.place(), KeyPlace::Value(text) if !text.expose_secret().is_empty())
 }
 
-/// Whether something stands between the user's name and the host.
+/// Returns whether the address contains a password.
 fn has_password(url: &str) -> bool {
     let user = url
         .split_once("://")

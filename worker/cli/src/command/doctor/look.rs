@@ -1,4 +1,4 @@
-//! Looks, side by side, each with an end.
+//! Runs probes concurrently, each with a time limit.
 
 use std::io::IsTerminal;
 use std::pin::Pin;
@@ -14,13 +14,13 @@ use tokio::time::timeout;
 use crate::args::Area;
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// It may have to be loaded first.
+/// Time limit for a model, which may have to be loaded first.
 const MODEL_PATIENCE: Duration = Duration::from_secs(90);
 
-/// Something to look at.
+/// A target to probe.
 pub(super) struct Thing {
     pub(super) area: Area,
-    /// Which one of its area; empty where there is but one.
+    /// The name within the area, empty if the area has only one target.
     pub(super) name: String,
     pub(super) look: Pin<Box<dyn Future<Output = Checkup> + Send>>,
 }
@@ -39,19 +39,19 @@ impl Thing {
     }
 }
 
-/// What was seen of it.
+/// The result of one probe.
 pub(super) struct Looked {
     pub(super) area: Area,
     pub(super) name: String,
     pub(super) checkup: Checkup,
 }
 
-/// `source siem`.
+/// Returns the label of a target: `source siem`.
 pub(super) fn label(area: Area, name: &str) -> String {
     format!("{} {name}", area.as_str()).trim_end().to_owned()
 }
 
-/// What a task looks at, and where that stands among the others.
+/// A running probe and its position in the result.
 struct Waited {
     task: Id,
     index: usize,
@@ -59,7 +59,7 @@ struct Waited {
     name: String,
 }
 
-/// Looks at all of them at once, each area's for so long; their order stays.
+/// Runs all probes at once, each with the time limit of its area. The results keep the order of the targets.
 pub(super) async fn side_by_side(
     things: Vec<Thing>,
     patience: fn(Area) -> Duration,
@@ -104,7 +104,7 @@ pub(super) async fn side_by_side(
     looked.into_iter().map(|(_, one)| one).collect()
 }
 
-/// How long a look may take.
+/// Returns the time limit of an area.
 pub(super) const fn patience(area: Area) -> Duration {
     match area {
         Area::Models => MODEL_PATIENCE,
@@ -112,8 +112,8 @@ pub(super) const fn patience(area: Area) -> Duration {
     }
 }
 
-/// Has a thread of its own: what is read from a file may block for ever, as a secret or certificates on a mount that hangs,
-/// and nothing that blocks can be given up.
+/// Runs a probe in its own thread. Reading a file, such as a secret or certificates on a hung mount, may block for
+/// ever, and blocking code cannot be cancelled.
 async fn within(
     limit: Duration,
     area: Area,
@@ -135,7 +135,7 @@ async fn within(
     checkup
 }
 
-/// What is said of a thing whose look panicked.
+/// Returns the result of a probe that panicked.
 fn broken_off(area: Area) -> Checkup {
     let check = match area {
         Area::Store => "store.broken_off",
@@ -154,7 +154,7 @@ fn broken_off(area: Area) -> Checkup {
     checkup
 }
 
-/// The check that fails where nobody answers.
+/// Returns the check that fails when there is no answer.
 const fn silent(area: Area) -> &'static str {
     match area {
         Area::Store => "store.silent",
@@ -165,7 +165,7 @@ const fn silent(area: Area) -> &'static str {
     }
 }
 
-/// What is still waited for, on a terminal; elsewhere nothing.
+/// Shows the running probes on a terminal, and nothing elsewhere.
 fn progress() -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -184,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    /// A store is hardly waited for, and nothing else given up.
+    /// Returns a short limit for the store and a long one for all else.
     fn brief(area: Area) -> Duration {
         Duration::from_millis(if area == Area::Store { 10 } else { 60_000 })
     }

@@ -1,4 +1,4 @@
-//! Playbooks of the configured folder.
+//! Checks the playbooks of the configured folder.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use nightshift_engine::{Checkup, ToolSpec};
 
 use crate::config::{Loaded, carried};
 
-/// Looks at them; `specs` are the tools that there are, if that is known.
+/// Checks the playbooks. `specs` are the existing tools, if known.
 pub(super) fn examine(loaded: &Loaded, specs: Option<Vec<ToolSpec>>) -> Checkup {
     let mut checkup = Checkup::default();
     checkup.saw(format!("{} shipped", Playbooks::shipped().iter().count()));
@@ -34,7 +34,7 @@ pub(super) fn examine(loaded: &Loaded, specs: Option<Vec<ToolSpec>>) -> Checkup 
             }
         }
     }
-    // What no single file tells, two of one name say.
+    // Loading all files together finds two playbooks of the same name.
     if checkup.found.is_empty()
         && let Err(error) = Playbooks::load(Some(dir))
     {

@@ -1,4 +1,4 @@
-//! What was seen, as somebody reads it at three in the morning: a line for each thing, then what is wrong, the worst first.
+//! The output of the doctor: one line per target, then the findings, the worst first.
 
 use std::fmt::Write as _;
 
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use super::look::{Looked, label};
 use crate::output::as_written;
 
-/// Name and number of what `--json` prints.
+/// Name and version of the `--json` output.
 const SCHEMA: &str = "nightshift.doctor/1";
-/// Most characters of a text: some of them are other people's.
+/// Most characters of a text, which may be foreign.
 const MOST_CHARS: usize = 600;
-/// Before the texts of a finding.
+/// Indentation of a finding's texts.
 const INDENT: &str = "         ";
 
-/// Everything as one object.
+/// Returns all results as one object.
 pub(super) fn object(looked: &[Looked]) -> Value {
     let areas: Vec<Value> = looked
         .iter()
@@ -37,7 +37,7 @@ pub(super) fn object(looked: &[Looked]) -> Value {
     })
 }
 
-/// Everything as text, of this width.
+/// Renders all results as text of this width.
 pub(super) fn text(looked: &[Looked], width: usize) -> String {
     let mut out = String::new();
     let wide = looked
@@ -70,7 +70,7 @@ pub(super) fn text(looked: &[Looked], width: usize) -> String {
     out
 }
 
-/// Wrapped, with what follows the first line below its text.
+/// Wraps text, with further lines indented below the first.
 fn wrapped(text: &str, indent: &str, width: usize) -> String {
     let below = format!("{INDENT}{}", if indent.is_empty() { "" } else { "      " });
     let options = textwrap::Options::new(width)
@@ -91,7 +91,7 @@ fn state(found: &[Diagnosis]) -> String {
     }
 }
 
-/// The worst first; else in the order of the areas.
+/// Returns the findings, the worst first, and otherwise in the order of the areas.
 fn findings(looked: &[Looked]) -> Vec<(&Looked, &Diagnosis)> {
     let all = looked
         .iter()

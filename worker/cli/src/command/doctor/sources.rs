@@ -1,4 +1,4 @@
-//! What is wrong with sources beside one another: each may be right by itself.
+//! Checks sources against each other, when each may be correct by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -8,7 +8,7 @@ use secrecy::ExposeSecret as _;
 
 use crate::config::{Config, Source};
 
-/// Looks at all sources together.
+/// Checks all sources together.
 pub(super) fn together(config: &Config, checkup: &mut Checkup) {
     let sources = &config.sources;
     if sources.is_empty() {
@@ -40,7 +40,7 @@ pub(super) fn together(config: &Config, checkup: &mut Checkup) {
     }
 }
 
-/// What messages are taken from. Two spellings of an address are two; of a directory they are one.
+/// The queue that messages come from. Two spellings of an address count as two; of a directory they count as one.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Queue<'a> {
     Remote(&'a str, &'a str),
@@ -48,7 +48,7 @@ enum Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
-    /// None where nothing is taken.
+    /// Returns the queue of a source, or `None` if messages are posted to it.
     fn of(source: &'a Source) -> Option<Self> {
         Some(match source {
             Source::Rabbitmq(one) => Self::Remote(one.url.expose_secret(), &one.queue),
@@ -66,11 +66,11 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// Several that take from one queue share its messages by chance, as several processes do. That is right where each may
-/// carry the same, and a directory is read no faster by two.
+/// Reports sources that share a queue. They divide its messages by chance, as processes do. That is right only if
+/// each may carry the same feeds, and a directory gains nothing from a second reader.
 fn shared(queue: &Queue<'_>, takers: &[&Source], checkup: &mut Checkup) {
     let names: BTreeSet<&str> = takers.iter().map(|one| one.name()).collect();
-    // One that stands there twice is told of as that.
+    // A duplicate name is reported by itself.
     if names.len() < 2 {
         return;
     }
@@ -107,14 +107,14 @@ fn shared(queue: &Queue<'_>, takers: &[&Source], checkup: &mut Checkup) {
     }
 }
 
-/// The directory that a path leads to, as far as it is there; what is not made yet is taken by its name.
+/// Resolves the existing part of a path. The rest, which does not exist yet, is compared by name.
 fn real(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut real = PathBuf::new();
     for part in absolute.components() {
         match part {
             Component::CurDir => {}
-            // Links before it are followed already, so that it is the folder above.
+            // Links before this component are resolved already, so `..` is the parent folder.
             Component::ParentDir => {
                 real.pop();
             }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::config::DEFAULTS;
 
-    /// What is found of sources, each with a name, a kind and its other keys.
+    /// Returns the findings about sources, each given by name, kind and further keys.
     fn found(sources: &[(&str, &str, &str)]) -> Vec<String> {
         let tables: Vec<String> = sources
             .iter()
@@ -193,7 +193,7 @@ mod tests {
         ] {
             assert_eq!(at(path), root.join("drop"), "{path}");
         }
-        // The same where it is still to be made.
+        // The same paths before they exist.
         for path in [
             "drop/new/later",
             "link/later/",

@@ -1,4 +1,4 @@
-//! What there is to look at: everything that the configuration names.
+//! The targets of the doctor: everything that the configuration names.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::wiring::{
     examine_destination, examine_profiles, examine_store, tools_alone, unused_globs,
 };
 
-/// All things of the wanted areas.
+/// Returns the targets of the wanted areas.
 pub(super) fn of(loaded: &Loaded, wanted: &dyn Fn(Area) -> bool) -> Vec<Thing> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let shared = Arc::new(loaded.clone());
@@ -60,7 +60,7 @@ pub(super) fn of(loaded: &Loaded, wanted: &dyn Fn(Area) -> bool) -> Vec<Thing> {
     things
 }
 
-/// Whether anything is called that has a certificate of some authority of the system.
+/// Returns whether anything configured connects with certificates of the system's authorities.
 fn speaks_tls(loaded: &Loaded) -> bool {
     let config = &loaded.config;
     let is_plain = |url: Option<&String>| url.is_some_and(|url| url.starts_with("http:"));
@@ -78,7 +78,7 @@ fn speaks_tls(loaded: &Loaded) -> bool {
         || matches!(Address::parse(&config.store.url), Some(Address::Postgres(url)) if !url.contains("sslmode=disable"))
 }
 
-/// The collector, where there is one.
+/// Returns the collector of traces, if there is one.
 fn traces(loaded: &Loaded) -> Option<Thing> {
     let config = loaded.config.traces.clone();
     let base = loaded.base().to_owned();
@@ -92,7 +92,7 @@ fn store(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Thing {
     match examine_store(loaded) {
         Ok(options) => {
             let url = loaded.config.store.url.clone();
-            // What nobody asked for lies beside the file, which is looked at.
+            // The default folder is beside the database file, which is probed.
             let blobs = loaded.config.blobs.place(&url);
             let blobs = blobs.filter(|_| !loaded.config.blobs.url.is_empty());
             let known = loaded.config.destinations.iter();
@@ -134,7 +134,7 @@ fn sources(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Vec<Thing> {
                 let look = async move {
                     let mut checkup =
                         nightshift_queue::examine(&queue, Arc::clone(&secrets), &*clock).await;
-                    // That a queue cannot be reached is told once.
+                    // An unreachable queue is reported once.
                     let is_there = !checkup
                         .found
                         .iter()
@@ -148,7 +148,7 @@ fn sources(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Vec<Thing> {
                 };
                 Thing::new(Area::Sources, name, look)
             }
-            // Nothing is called: who posts to it comes to us.
+            // There is nothing to call: senders connect to the worker.
             Taken::Http(http) => {
                 let http = http.clone();
                 let look = async move { posted(&http, &secrets) };
@@ -159,7 +159,7 @@ fn sources(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Vec<Thing> {
     loaded.config.sources.iter().map(one).collect()
 }
 
-/// Whether those who post to us can prove that they may.
+/// Checks whether senders can authenticate.
 fn posted(config: &HttpConfig, secrets: &nightshift_queue::Secrets) -> Checkup {
     let mut checkup = Checkup::default();
     checkup.saw("is posted to");

@@ -1,10 +1,10 @@
-//! Whether this system knows authorities: without any no certificate can be checked, and no TLS connection is made.
+//! Checks whether the system has certificate authorities. Without any, no TLS connection is possible.
 
 use std::sync::Arc;
 
 use nightshift_engine::Checkup;
 
-/// Looks for them. `is_needed` says whether anything configured speaks TLS to somebody else.
+/// Checks the system's authorities. `is_needed` says whether anything configured uses TLS.
 pub(super) fn roots(is_needed: bool) -> Checkup {
     let mut checkup = Checkup::default();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

@@ -1,4 +1,5 @@
-//! `nightshift playbooks explain`: what would be done about the alerts of a message, and why. Nothing is run or kept.
+//! `nightshift playbooks explain`: shows what would be done about the alerts of a message, and why. Nothing is run or
+//! stored.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -23,10 +24,10 @@ const MOST_CHARS: usize = 400;
 /// Most characters of one text of a playbook.
 const MOST_AUTHORED: usize = 2000;
 
-/// Most values that are named on a line.
+/// Most values on a line.
 const MOST_VALUES: usize = 4;
 
-/// An explanation with the alert that it is about.
+/// An explanation with its alert.
 #[derive(Serialize)]
 struct Explained<'a> {
     alert: About<'a>,
@@ -84,12 +85,12 @@ fn about(alert: &Alert) -> About<'_> {
     }
 }
 
-/// Text of an alert, or with values of one, on one line.
+/// Formats text of an alert on one line.
 fn line(text: &str) -> String {
     plain(text, MOST_CHARS)
 }
 
-/// Text of a playbook or a configuration on one line.
+/// Formats text of a playbook or configuration on one line.
 fn own(text: &str) -> String {
     as_written(text, MOST_AUTHORED)
 }
@@ -143,7 +144,7 @@ fn render(alert: &Alert, made: &Explanation) -> String {
     out
 }
 
-/// The alert, the playbook, why, and what for.
+/// Prints the alert, the playbook, the reason and the objective.
 fn head(put: &mut impl FnMut(String), alert: &Alert, made: &Explanation) {
     put(format!(
         "{}  ({}, {})",
@@ -172,7 +173,7 @@ fn section(put: &mut impl FnMut(String), title: &str, lines: impl IntoIterator<I
     }
 }
 
-/// Why this playbook, and why not the next one.
+/// Returns why this playbook was chosen and not the next one.
 fn why(taken: &Candidate, next: Option<&Candidate>) -> String {
     let mut text = matched(taken);
     match next {

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Two calls that the recorded run did not make in a step of its own.
+/// Two calls that are new in their step. The recorded run has no answer for this one.
 const NO_ANSWER: &str = r#"log_search({"instance":"i-2"})"#;
 const ANSWERED: &str = r#"identity_lookup({"principal":"ana"})"#;
 

@@ -1,8 +1,8 @@
-//! What tells that the configuration is to be read again: SIGHUP, and files that have changed.
+//! The triggers for reading the configuration again: SIGHUP and changed files.
 //!
-//! Files are looked at every few seconds, by what they hold: a mounted ConfigMap changes by a link that is turned, and no
-//! watcher of the kernel sees that on every file system. A change is told when two looks in a row saw the same: a file that
-//! is still being written is not read half.
+//! Files are polled by content every few seconds. A mounted ConfigMap changes by a symbolic link, which kernel
+//! watchers miss on some file systems. A change counts when two polls in a row agree, so a file that is being written
+//! is not read half.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -12,28 +12,28 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use crate::config::Loaded;
 
-/// Between two looks at the files.
+/// Time between two polls of the files.
 const EVERY: Duration = Duration::from_secs(3);
-/// Until what could not be taken up, for another reason than its own, is tried again.
+/// Time until a configuration that failed for a temporary reason is tried again.
 const AGAIN: Duration = Duration::from_secs(15);
-/// Until what is wrong is read again though no file has changed that is looked at: a secret that it names may have come, as
-/// where a Secret is mounted later than the ConfigMap.
+/// Time until an invalid configuration is read again without a change of a watched file. A secret that it names may
+/// appear later, for example when a Secret is mounted after the ConfigMap.
 const WRONG_AGAIN: Duration = Duration::from_secs(60);
-/// Most files that are looked at; more are read again by SIGHUP alone.
+/// Most files that are watched. Changes of others need SIGHUP.
 const MOST_FILES: usize = 2_000;
-/// Folders within folders.
+/// Greatest depth of nested folders.
 const MOST_DEPTH: usize = 4;
 
-/// What a configuration was read from, and what each of that held.
+/// The files of a configuration with a hash of each one's contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen(Vec<(PathBuf, u64)>);
 
 impl Seen {
-    /// Of a configuration that was loaded now, and of which nothing is built yet: its file counts as it was read, and all
-    /// else is read later. So whatever is edited while it is taken up is a change.
+    /// Takes the fingerprint of a configuration that was just loaded. The file itself counts as it was read, and all
+    /// else is read later, so edits in between count as changes.
     pub(super) fn of(loaded: &Loaded) -> Self {
         let mut seen = Self::now(loaded.files());
-        // A pipe is empty once it was read, and changes no more.
+        // A pipe is empty after it was read and does not change.
         let is_pipe = |file: &PathBuf| file.exists() && !file.is_file();
         let file = loaded.file.as_ref().filter(|file| !is_pipe(file));
         if let (Some(file), Some(text)) = (file, &loaded.text) {
@@ -46,7 +46,7 @@ impl Seen {
         seen
     }
 
-    /// What these files and folders hold now.
+    /// Takes the fingerprint of the current contents.
     fn now(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut left = MOST_FILES;
         let look = |path: PathBuf| {
@@ -64,11 +64,11 @@ impl Seen {
 /// Why the configuration is read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
-    /// Somebody says so.
+    /// A person sent SIGHUP.
     Signal,
-    /// A file holds something else.
+    /// The contents of a file changed.
     Files,
-    /// What was wrong may have passed.
+    /// The cause of an earlier failure may have ended.
     Again,
 }
 
@@ -82,26 +82,26 @@ impl Why {
     }
 }
 
-/// Waits for a change.
+/// Waits for changes of the configuration.
 pub(super) struct Changes {
     seen: Seen,
-    /// What the last look saw.
+    /// The result of the last poll.
     last: Seen,
     looks: Interval,
-    /// Whether a signal is to be told and was not yet: whoever waits may be called away in between.
+    /// Whether a signal is pending. The caller may drop the wait in between.
     is_signalled: bool,
-    /// When what could not be taken up is tried again.
+    /// When a failed configuration is tried again.
     again_at: Option<Instant>,
-    /// As what it comes then.
+    /// The reason given for that retry.
     again_why: Why,
-    /// What is wrong with the configuration, as it was told; none where it could be taken up, or passes by itself.
+    /// The last reported error, or `None` if the configuration was accepted or the failure is temporary.
     wrong: Option<String>,
     #[cfg(unix)]
     hang_up: Option<tokio::signal::unix::Signal>,
 }
 
 impl Changes {
-    /// Changes after this was seen. From here on SIGHUP does not end the process.
+    /// Watches for changes after this fingerprint. From here on SIGHUP does not end the process.
     pub(super) fn after(seen: Seen) -> Self {
         let mut looks = interval(EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -118,13 +118,12 @@ impl Changes {
         }
     }
 
-    /// From now on, changes of what was seen when the configuration was loaded that is taken up.
+    /// Sets the fingerprint of the configuration being loaded as the base of further changes.
     pub(super) fn watch(&mut self, seen: Seen) {
         self.seen = seen;
     }
 
-    /// Says in a while that there is something to be read, though nothing changes.
-    /// What a person meant is still meant then.
+    /// Schedules a retry without a change. A retry of a signal still counts as a signal.
     pub(super) fn try_again(&mut self, why: Why) {
         self.again_why = match why {
             Why::Signal => Why::Signal,
@@ -134,8 +133,8 @@ impl Changes {
         self.wrong = None;
     }
 
-    /// The same for what is wrong, a little later; whether that is news. It is not where it was only tried again, and the
-    /// same is wrong still. What a person meant was about the files as they were, and is not meant of what is mended.
+    /// Schedules a later retry of an invalid configuration and returns whether the error is new. An unchanged error
+    /// of a silent retry is not new. A signal applied to the old files, so the retry does not count as one.
     pub(super) fn note_wrong(&mut self, why: Why, words: &str) -> bool {
         let is_known = self.is_quiet(why) && self.wrong.as_deref() == Some(words);
         self.again_why = Why::Again;
@@ -144,17 +143,17 @@ impl Changes {
         !is_known
     }
 
-    /// Whether nobody has to hear that it is read again: what was wrong is looked at once more, every minute.
+    /// Returns whether this retry is not logged, because it only repeats an invalid configuration every minute.
     pub(super) fn is_quiet(&self, why: Why) -> bool {
         why == Why::Again && self.wrong.is_some()
     }
 
-    /// Nothing is wrong any more.
+    /// Clears the last error.
     pub(super) fn note_taken_up(&mut self) {
         self.wrong = None;
     }
 
-    /// Waits until it is time to look; whether a signal said so.
+    /// Waits until the next poll and returns whether a signal arrived.
     async fn wait(&mut self) -> bool {
         #[cfg(unix)]
         if let Some(hang_up) = &mut self.hang_up {
@@ -168,7 +167,7 @@ impl Changes {
         false
     }
 
-    /// Waits for the next change, and says what it was.
+    /// Waits for the next change and returns its reason.
     pub(super) async fn next(&mut self) -> Why {
         loop {
             self.is_signalled |= self.wait().await;
@@ -182,7 +181,7 @@ impl Changes {
                 Why::Signal
             } else if is_still && self.last != self.seen {
                 match (self.again_at, self.again_why) {
-                    // What somebody means waits still, and takes up this, too.
+                    // A pending signal covers this change too.
                     (Some(_), Why::Signal) => Why::Signal,
                     _ => Why::Files,
                 }
@@ -259,7 +258,7 @@ mod tests {
         assert_ne!(look(), first, "another text");
     }
 
-    /// Loads a configuration that names this folder of playbooks.
+    /// Loads a configuration with this folder of playbooks.
     fn loaded(dir: &Path, playbooks: &str) -> Loaded {
         let file = dir.join("nightshift.toml");
         let text = format!("[playbooks]\ndir = \"{playbooks}\"\n");
@@ -304,7 +303,7 @@ mod tests {
         std::fs::create_dir(dir.path().join("others")).unwrap();
         let mut changes = Changes::after(Seen::of(&loaded(dir.path(), "books")));
         let seen = Seen::of(&loaded(dir.path(), "others"));
-        // The parts are built, and the playbooks were read.
+        // The parts are built after the playbooks were read.
         std::fs::write(dir.path().join("others/new.toml"), "new").unwrap();
         changes.watch(seen);
         let told = Some(Why::Files);
@@ -332,7 +331,7 @@ mod tests {
         let mut changes = Changes::after(Seen::of(&loaded(dir.path(), "books")));
         let (gone, other) = ("there is no token", "there is no key");
         assert!(!changes.is_quiet(Why::Again), "nothing is wrong yet");
-        // Somebody says so, nothing changes, something else is wrong, somebody says so again, a file was changed.
+        // In order: a signal, a retry, another error, a signal, a changed file.
         for (why, words, is_news) in [
             (Why::Signal, gone, true),
             (Why::Again, gone, false),

@@ -1,4 +1,4 @@
-//! A crew: the parts of a worker under one configuration.
+//! A generation: the parts of a worker under one configuration.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::exit::Exit;
 use crate::logs::say;
 use crate::wiring::{App, Kept, Loop, Sources};
 
-/// How long a crew has to end its sending before the next one begins.
+/// How long the old generation may take to end its deliveries before the next one begins.
 const HAND_OVER: Duration = Duration::from_secs(9);
 
-/// How long requests take at the most that came to the crew before: as long as any answer may, and a little more.
+/// How long requests to the old generation may take: the longest answer plus a margin.
 const ANSWERS: Duration = Duration::from_secs(11);
 
-/// Everything that a configuration asks for, built and found right. Nothing of it runs yet.
+/// All parts of a configuration, built and checked. None of them runs yet.
 pub(super) struct Ready {
     room: Arc<InboxRoom>,
     sources: Sources,
@@ -31,28 +31,28 @@ pub(super) struct Ready {
     awaited: Vec<Arc<SourceReady>>,
 }
 
-/// The parts that run.
+/// The running parts of a generation.
 pub(super) struct Crew {
-    /// Ends all but triage and what is posted to.
+    /// Stops all parts except triage and the intake of posted alerts.
     stop: CancellationToken,
-    /// Ends the intake of what is posted to: later, for whoever has posted waits for an answer.
+    /// Stops the intake of posted alerts. This happens later, because senders wait for an answer.
     posted: CancellationToken,
-    /// Has triage end what it has begun, and begin nothing more.
+    /// Drains triage.
     enough: CancellationToken,
-    /// The parts that end before the next crew begins.
+    /// The parts that end before the next generation begins.
     leaving: TaskTracker,
-    /// Where its pages are.
+    /// The listeners of the pages.
     doors: Doors,
-    /// Its sources, and whether each was there: the crew after it knows.
+    /// The sources and whether each was ready, for the next generation.
     awaited: Vec<Arc<SourceReady>>,
-    /// What the crew after it goes on with.
+    /// The state that the next generation continues with.
     pub(super) kept: Kept,
-    /// For how long its pages answer when all else ends.
+    /// How long the pages answer after all else has ended.
     pub(super) linger: Duration,
 }
 
 impl Ready {
-    /// Builds what the configuration asks for.
+    /// Builds all parts of the configuration.
     pub(super) async fn of(app: &App, options: &Worker, old: Option<&Crew>) -> Result<Self, Exit> {
         let room = Arc::new(InboxRoom::new(app.config.worker.inbox_max));
         let mut sources = if options.does(Does::Intake) {
@@ -91,7 +91,7 @@ impl Ready {
         })
     }
 
-    /// Starts all parts, in the place of the crew before. Whoever posts or reads meanwhile waits, and is not refused.
+    /// Starts all parts in place of the old generation. Requests in between wait and are not refused.
     pub(super) async fn start(
         mut self,
         app: &App,
@@ -158,7 +158,7 @@ impl Ready {
     }
 }
 
-/// The sources whose readiness the pages tell. That one was there is known from the crew before.
+/// Returns the sources whose readiness the pages show. Those that were ready in the old generation count as ready.
 fn awaited(sources: &Sources, old: Option<&Crew>) -> Vec<Arc<SourceReady>> {
     let before = old.map_or(&[][..], |old| &old.awaited);
     let after = |source: &Arc<dyn Source>| SourceReady::after(Arc::clone(source), before);
@@ -166,7 +166,8 @@ fn awaited(sources: &Sources, old: Option<&Crew>) -> Vec<Arc<SourceReady>> {
     all.map(|(source, _)| Arc::new(after(source))).collect()
 }
 
-/// The pages. An address that is taken is told at once; those of the crew before stay, or are free when it has ended.
+/// Binds the pages. An address in use is reported at once. Addresses of the old generation are kept, or are free
+/// after it has ended.
 async fn pages(
     app: &App,
     sources: &mut Sources,
@@ -180,8 +181,8 @@ async fn pages(
 }
 
 impl Crew {
-    /// Ends all parts but triage, which begins nothing more and ends what it has begun, and but what is posted to, which
-    /// ends when all requests are answered that came until now. What comes from now on is the business of these pages.
+    /// Stops the old generation. Triage drains. The intake of posted alerts ends after the requests received so far
+    /// are answered; later requests go to the new pages.
     async fn make_way(&self, pages: Option<&mut Bound>, parts: &mut JoinSet<()>) {
         let relieved = pages.map(|pages| Arc::new(pages.take_over(&self.doors)));
         self.enough.cancel();
@@ -207,8 +208,8 @@ impl Crew {
         }
     }
 
-    /// Ends the intake of what is posted to once the process is told to stop and nobody can post any more: whoever did has
-    /// an answer then.
+    /// Stops the intake of posted alerts after the process was told to stop and the listeners closed. All senders
+    /// have their answers by then.
     fn end_with(&self, doors: &Doors, parts: &mut JoinSet<()>, process: &CancellationToken) {
         let (posted, process, ended) = (self.posted.clone(), process.clone(), doors.ended());
         parts.spawn(async move {
@@ -281,7 +282,7 @@ fn is_posted(source: &Arc<dyn Source>) -> bool {
     source.kind() == "http"
 }
 
-/// An alert that no rule sends anywhere has its report on the pages alone: somebody may not have meant that.
+/// Prints a note if some alerts match no route with destinations, because that may be unintended.
 fn say_what_goes_nowhere(app: &App) {
     let sends_all = app.config.routes.iter().any(|route| {
         let goes_somewhere = route

@@ -1,5 +1,5 @@
-//! What a configuration holds that one which was cut off holds no more: a file that is written where it stands may be read
-//! half, and half a file may well be a right one.
+//! Detects a configuration file that was cut off. A file that is overwritten in place may be read half, and half a
+//! file may be valid.
 
 use anyhow::anyhow;
 
@@ -7,15 +7,15 @@ use super::changes::Why;
 use crate::config::{DEFAULTS, Loaded};
 use crate::exit::Exit;
 
-/// What is missed where it goes away.
+/// Contents whose loss is suspicious.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Holds {
-    /// Whether the file says anything at all.
+    /// Whether the file has any setting.
     says_something: bool,
-    /// Where cases are kept; none where nobody said so.
+    /// The configured store, or `None` for the default.
     store: Option<String>,
     has_destinations: bool,
-    /// Whether any report goes anywhere.
+    /// Whether any route has destinations.
     sends: bool,
     has_tokens: bool,
 }
@@ -39,8 +39,7 @@ impl Holds {
         }
     }
 
-    /// Refuses a configuration that lacks what this one holds, unless it is a person who says that it is to be read: then
-    /// the log tells what went away.
+    /// Refuses a configuration that lacks what this one contains. After SIGHUP, the loss is only logged.
     pub(super) fn check(&self, new: &Self, why: Why) -> Result<(), Exit> {
         if self.says_something && !new.says_something {
             return Err(Exit::Config(anyhow!("the file is empty")));

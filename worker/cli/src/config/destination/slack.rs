@@ -56,7 +56,7 @@ fn api() -> String {
 }
 
 impl Slack {
-    /// The key of its secret, and where that is.
+    /// Returns the key and the reference of its secret.
     pub(crate) fn secret(&self) -> Result<(&'static str, &KeyRef), DestinationError> {
         match (&self.token, &self.webhook_url) {
             (Some(token), None) => Ok(("token", token)),
@@ -72,23 +72,23 @@ impl Slack {
         }
     }
 
-    /// In which language people are spoken to.
+    /// Returns the language of labels and answers.
     pub(crate) fn language(&self) -> Language {
         self.language.into()
     }
 
-    /// All its secrets.
+    /// Returns the references to all its secrets.
     pub(crate) fn secrets(&self) -> Vec<&KeyRef> {
         let all = [&self.token, &self.webhook_url, &self.signing_secret];
         all.into_iter().flatten().collect()
     }
 
-    /// Whether its messages have buttons: somebody must be able to press them, and something to answer.
+    /// Returns whether messages have buttons. These need people who may press them and a receiver.
     pub(crate) fn is_interactive(&self, links: &Links) -> bool {
         self.signing_secret.is_some() && links.public_url.is_some()
     }
 
-    /// What no type can say.
+    /// Validates the table.
     pub(crate) fn check(&self, links: &Links) -> Result<(), DestinationError> {
         if self.signing_secret.is_some() && self.analysts.is_empty() {
             return Err(self.bad(
@@ -102,7 +102,7 @@ impl Slack {
         .check()
     }
 
-    /// How it is reached.
+    /// Converts the table for the adapter.
     pub(crate) fn to_config(
         &self,
         links: &Links,

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::Speech;
 
-/// A kind that opens tickets, with the keys that all of them have.
+/// Declares a kind that opens tickets, with the keys that all such kinds share.
 macro_rules! ticket {
     ($(#[$about:meta])* $name:ident { $($(#[$key_about:meta])* $vis:vis $key:ident: $of:ty,)* }) => {
         $(#[$about])*
@@ -190,12 +190,12 @@ fn github() -> String {
 }
 
 impl Jira {
-    /// Whether an issue is done when people are.
+    /// Returns whether an issue is closed when people close its case.
     pub(super) const fn closes(&self) -> bool {
         self.done_transition.is_some()
     }
 
-    /// How it is reached.
+    /// Converts the table for the adapter.
     pub(crate) fn to_config(&self, links: &Links) -> JiraConfig {
         let mut config = JiraConfig {
             name: self.name.clone(),
@@ -221,12 +221,12 @@ impl Jira {
 }
 
 impl ServiceNow {
-    /// Whether an incident is resolved when people are done.
+    /// Returns whether an incident is resolved when people close its case.
     pub(super) const fn closes(&self) -> bool {
         self.resolve.is_some()
     }
 
-    /// How it is reached.
+    /// Converts the table for the adapter.
     pub(crate) fn to_config(&self, links: &Links) -> ServiceNowConfig {
         let resolve = self.resolve.as_ref().map(|one| ServiceNowResolve {
             state: one.state.clone(),
@@ -254,7 +254,7 @@ impl ServiceNow {
 }
 
 impl PagerDuty {
-    /// How it is reached.
+    /// Converts the table for the adapter.
     pub(crate) fn to_config(&self, links: &Links) -> PagerDutyConfig {
         let mut config = PagerDutyConfig {
             name: self.name.clone(),
@@ -273,7 +273,7 @@ impl PagerDuty {
 }
 
 impl GitHub {
-    /// How it is reached.
+    /// Converts the table for the adapter.
     pub(crate) fn to_config(&self, links: &Links) -> GitHubConfig {
         GitHubConfig {
             name: self.name.clone(),

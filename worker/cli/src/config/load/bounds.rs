@@ -1,20 +1,20 @@
-//! Numbers with which nothing would run, or that no time or memory could hold.
+//! Bounds of numbers with which nothing would run, or which no time or memory could hold.
 
 use super::refuse;
 use crate::config::{CaseLimits, Config};
 
-/// More of them at once are more than a process holds in memory, whatever it runs on.
+/// No process has memory for more cases at once.
 const MOST_CASES: usize = 10_000;
-/// A case of a worker that is gone waits as long.
+/// The case of a lost worker waits this long.
 const LONGEST_LEASE_SECS: u64 = 3_600;
 /// Ten years.
 const LONGEST_COOLDOWN_HOURS: u32 = 87_600;
-/// As long as benign cases are evaluated again.
+/// Benign cases are re-evaluated for this long.
 const LONGEST_RECHECK_HOURS: u32 = 720;
 /// A year.
 const LONGEST_STORM_MINUTES: u32 = 525_600;
 
-/// Refuses the first that is out of bounds.
+/// Refuses the first value out of bounds.
 pub(super) fn check(config: &Config) -> anyhow::Result<()> {
     let worker = &config.worker;
     refuse(
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::config::DEFAULTS;
 
-    /// What is said of the defaults with this key set to something else.
+    /// Returns the error of the defaults with this key set to another value.
     fn told(table: &str, key: &str, value: &str) -> Result<(), String> {
         let mut config: toml::Table = DEFAULTS.parse().unwrap();
         let changed: toml::Table = format!("it = {value}").parse().unwrap();

@@ -1,7 +1,7 @@
-//! What is said of a configuration that cannot be read: where, which key, and what is wanted there.
+//! Error messages for a configuration that cannot be read: position, key and expected type.
 //!
-//! Never what stands there: it may be a secret, put where a list was wanted or a blank was missed, and these texts go to
-//! logs too. So neither serde's messages are told as they are, nor the lines that toml shows beside its own.
+//! They never contain the value. It may be a secret in the wrong place, and these messages are logged. Messages of
+//! serde and the lines that toml quotes are therefore not shown as they are.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use toml::{Spanned, Table, Value};
 use super::super::Config;
 use super::super::environment::nearest;
 
-/// What a file cannot be read for.
+/// Describes an error in a file.
 pub(super) fn of_file(path: &Path, text: &str, error: &Error) -> String {
     let message = error.message();
     let path = path.display();
@@ -31,7 +31,7 @@ pub(super) fn of_file(path: &Path, text: &str, error: &Error) -> String {
     format!("{path}{}: {key}{}", place(text, start), words(message))
 }
 
-/// The same where there is no file.
+/// Describes an error without a file.
 pub(super) fn words(message: &str) -> String {
     match Fault::of(message) {
         Some(fault) => fault.words(),
@@ -49,13 +49,13 @@ fn place(text: &str, start: usize) -> String {
     format!(":{line}:{column}")
 }
 
-/// Serde's `invalid type: string "x", expected a sequence`.
+/// The parts of serde's `invalid type: string "x", expected a sequence`.
 struct Fault<'a> {
-    /// Whether what stands there is of the right type, and only out of its bounds.
+    /// Whether the value has the right type and is out of bounds.
     is_of_type: bool,
     /// `string`
     kind: &'a str,
-    /// `"x"`; empty where none is told.
+    /// `"x"`, or empty if serde names no value.
     value: &'a str,
     /// `a sequence`
     expected: Option<&'a str>,
@@ -64,7 +64,7 @@ struct Fault<'a> {
 impl<'a> Fault<'a> {
     fn of(message: &'a str) -> Option<Self> {
         let (what, told) = message.strip_prefix("invalid ")?.split_once(": ")?;
-        // The value may hold these words too: what is expected stands last.
+        // The value may contain these words too. The expected type comes last.
         let (found, expected) = match told.rsplit_once(", expected ") {
             Some((found, expected)) => (found, Some(expected)),
             None => (told, None),
@@ -78,7 +78,7 @@ impl<'a> Fault<'a> {
         })
     }
 
-    /// What is wanted, in the words of TOML, without the value.
+    /// Describes the expected type in terms of TOML, without the value.
     fn words(&self) -> String {
         let Some(expected) = self.expected else {
             return format!("this {} cannot be used", self.kind);
@@ -90,7 +90,7 @@ impl<'a> Fault<'a> {
         }
     }
 
-    /// Whether serde told this value.
+    /// Returns whether serde's message is about this value.
     fn is_about(&self, value: &DeValue<'_>) -> bool {
         let written = self.value.trim_matches('`');
         match value {
@@ -105,7 +105,7 @@ impl<'a> Fault<'a> {
     }
 }
 
-/// TOML's name of what serde calls so.
+/// Returns the TOML name of a type in serde's messages.
 fn named(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "string" => "a string",
@@ -118,7 +118,7 @@ fn named(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// What serde expects, without the names of our types.
+/// Describes what serde expects, without the names of our types.
 fn wanted(expected: &str) -> String {
     let (least, number) = match expected.strip_prefix("a nonzero ") {
         Some(number) => (1, number),
@@ -142,7 +142,7 @@ fn wanted(expected: &str) -> String {
     }
 }
 
-/// Serde's "unknown field `urll`, expected `url`" with the nearest name in front.
+/// Converts serde's "unknown field `urll`, expected `url`" and suggests the nearest name.
 fn suggest(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     match quoted.split_first() {
@@ -154,8 +154,9 @@ fn suggest(message: &str) -> String {
     }
 }
 
-/// `[web] tokens`, and where its value starts. Of tables that are picked by their `kind` serde tells no more than the
-/// section: then it is the only key in it with this value, if there is one.
+/// Returns the key, such as `[web] tokens`, and the position of its value. For tables that are chosen by their
+/// `kind`, serde reports only the section. The key is then the only one in it with this value, if there is exactly
+/// one.
 fn key(text: &str, span: &Range<usize>, fault: &Fault<'_>) -> Option<(String, usize)> {
     let root = DeTable::parse(text).ok()?;
     for (section, top) in root.get_ref() {
@@ -185,8 +186,8 @@ fn key(text: &str, span: &Range<usize>, fault: &Fault<'_>) -> Option<(String, us
     None
 }
 
-/// Which of several tables of one name is wrong, and where: of those that are picked by their `kind` serde tells no more
-/// than where the first one stands. It is the one that cannot be read alone.
+/// Returns the invalid one of several tables with the same name, and its position. For tables that are chosen by
+/// their `kind`, serde reports only the first. The invalid one is the table that cannot be parsed alone.
 fn element(text: &str, span: &Range<usize>) -> Option<(String, usize)> {
     let root = DeTable::parse(text).ok()?;
     let (section, top) = root.get_ref().iter().find(|(_, top)| top.span() == *span)?;
@@ -212,7 +213,7 @@ fn element(text: &str, span: &Range<usize>) -> Option<(String, usize)> {
     None
 }
 
-/// The first value of this kind, with the keys that lead to it.
+/// Finds the first matching value and the keys that lead to it.
 fn descend<'a, 'i>(
     value: &'a Spanned<DeValue<'i>>,
     path: &mut Vec<&'a str>,

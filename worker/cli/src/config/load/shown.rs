@@ -1,4 +1,4 @@
-//! A configuration as it may be shown: where a secret is is told, what it is never.
+//! The configuration without secrets. References to secrets are shown, their values never.
 
 use nightshift_store::without_password;
 use reqwest::Url;
@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use super::Loaded;
 
-/// Keys whose texts are secrets, wherever they stand.
+/// Keys whose values are secret anywhere.
 const SECRETS: [&str; 10] = [
     "api_key",
     "key",
@@ -22,7 +22,7 @@ const SECRETS: [&str; 10] = [
 const NOT_SHOWN: &str = "(not shown)";
 
 impl Loaded {
-    /// What counts, without secrets.
+    /// Returns the effective configuration without secrets.
     pub(crate) fn shown(&self) -> Table {
         let mut table = self.table.clone();
         if let Some(Value::String(url)) = table
@@ -52,7 +52,7 @@ impl Loaded {
     }
 }
 
-/// The address of a receiver: whoever knows its path and query may be let in.
+/// Shortens a receiver's address to its host, because path and query may grant access.
 fn host_of(url: &str) -> String {
     let Ok(parsed) = Url::parse(url) else {
         return NOT_SHOWN.to_owned();
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Every property of the schema, as `Definition.key`, that has this to do with it.
+    /// Returns the properties of the schema, as `Definition.key`, that match.
     fn properties(is_wanted: impl Fn(&Json) -> bool) -> Vec<(String, Json)> {
         let schema: Json = serde_json::from_str(&crate::config::schema().unwrap()).unwrap();
         let mut found = Vec::new();
@@ -118,7 +118,7 @@ mod tests {
         for (key, property) in own.filter(|(_, property)| is_wanted(property)) {
             found.push((format!("{name}.{key}"), property.clone()));
         }
-        // Kinds of a table that is picked by its `kind`.
+        // The kinds of a table that is chosen by its `kind`.
         for kind in part["oneOf"].as_array().into_iter().flatten() {
             collect(name, kind, is_wanted, found);
         }
@@ -152,7 +152,7 @@ mod tests {
             .map(|(name, _)| name)
             .filter(|name| !SECRETS.contains(&key(name)))
             .collect();
-        // Of an address the password is not shown; `credentials` are refused where they are written out.
+        // The password of an address is hidden. Inline `credentials` are refused.
         assert_eq!(
             shown,
             ["Source.url", "Source.credentials", "Traces.headers"]

@@ -1,5 +1,5 @@
-//! `config.default.toml` says of itself that it holds every setting with its default: each key that the schema knows stands
-//! in the part of its table, in the example of its kind where there are kinds, and with the default that it has.
+//! Checks that `config.default.toml` documents every setting. Each key of the schema must appear in its table, in the
+//! example of its kind if there are kinds, and with its default.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use super::{DEFAULTS, schema};
 
-/// What the file says of one table.
+/// The text of one table in the file.
 #[derive(Default)]
 struct Part {
-    /// What stands above the first example, and holds for all of them.
+    /// The text above the first example, which applies to all of them.
     shared: String,
     examples: Vec<String>,
 }
 
 impl Part {
-    /// What it says of one kind; of none, all of it.
+    /// Returns the text of one kind, or all of it without a kind.
     fn of(&self, kind: Option<&str>) -> String {
         let is_of = |example: &&String| {
             let mut lines = example.lines();
@@ -33,7 +33,7 @@ const fn is_of_key(one: char) -> bool {
     one.is_ascii_lowercase() || one == '_'
 }
 
-/// The table that a line begins, also where that is commented out.
+/// Returns the table that a line begins, also if it is commented out.
 fn header(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("# ").unwrap_or(line);
     let rest = rest.strip_prefix('[')?.trim_start_matches('[');
@@ -41,14 +41,14 @@ fn header(line: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(is_of_key)).then_some(name)
 }
 
-/// Whether a text says `key = value`; with any value, where that is empty.
+/// Returns whether a text contains `key = value`, or the key with any value if `value` is empty.
 fn says(text: &str, key: &str, value: &str) -> bool {
     let said = format!("{key} = {value}");
     let begins = |(at, _)| !text.get(..at).unwrap().ends_with(is_of_key);
     text.match_indices(&said).any(begins)
 }
 
-/// The tables of the file: what is commented out counts, and a blank line ends what is said of one.
+/// Parses the tables of the file, including commented ones. A blank line ends a table.
 fn parts(text: &str) -> BTreeMap<String, Part> {
     let mut parts: BTreeMap<String, Part> = BTreeMap::new();
     for block in text.split("\n\n") {
@@ -74,14 +74,14 @@ fn parts(text: &str) -> BTreeMap<String, Part> {
     parts
 }
 
-/// Keys that stand together in the schema.
+/// The keys of one object in the schema.
 struct Keys {
     of: String,
     kind: Option<String>,
     properties: Vec<(String, Value)>,
 }
 
-/// All keys below a part of the schema, and the definitions that it leads to.
+/// Collects all keys below a part of the schema, and the definitions that it refers to.
 fn keys(of: &str, node: &Value, found: &mut Vec<Keys>, names: &mut BTreeSet<String>) {
     match node {
         Value::Object(map) => {
@@ -105,7 +105,7 @@ fn keys(of: &str, node: &Value, found: &mut Vec<Keys>, names: &mut BTreeSet<Stri
     }
 }
 
-/// The keys of each definition that a table of the configuration leads to, and these tables.
+/// Returns the keys of each definition that a table refers to, and these tables.
 fn definitions(schema: &Value) -> (Vec<Keys>, BTreeMap<String, BTreeSet<String>>) {
     let mut found = Vec::new();
     let mut tables: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -125,7 +125,7 @@ fn definitions(schema: &Value) -> (Vec<Keys>, BTreeMap<String, BTreeSet<String>>
     (found, tables)
 }
 
-/// A default as the file writes it; none for what is no, empty or left out.
+/// Returns a default as the file writes it, or `None` if it is false, empty or absent.
 fn written(default: &Value) -> Option<String> {
     match default {
         Value::Bool(true) => Some("true".to_owned()),

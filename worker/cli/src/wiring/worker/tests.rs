@@ -6,7 +6,7 @@ use nightshift_pipeline::{Kept, Purge};
 
 use super::*;
 
-/// A store whose clock stands at the beginning of time, and what it was asked to remove.
+/// A store whose clock is at the start of time, with what it was asked to remove.
 #[derive(Default)]
 struct Behind {
     asked: Mutex<Vec<(Kept, DateTime<Utc>)>>,

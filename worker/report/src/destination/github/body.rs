@@ -1,5 +1,5 @@
-//! An issue and its comments as GitHub takes them: the markdown of the report, without what GitHub alone makes something of:
-//! mentions, references to issues, and HTML comments but our own.
+//! The bodies of issues and comments: the report's markdown, with mentions, references to issues and foreign HTML
+//! comments made inert.
 
 use nightshift_alert::text::single_line;
 use nightshift_pipeline::{DeliveryError, Report, Showing};
@@ -13,14 +13,15 @@ use crate::markdown::{self, escape};
 
 /// Longest title, in characters ("title is too long (maximum is 256 characters)").
 pub(super) const TITLE: usize = 256;
-/// Longest body and comment ("body is too long (maximum is 65536 characters)"). Bytes are counted here, which are more.
+/// Longest body and comment ("body is too long (maximum is 65536 characters)"). The code counts bytes, of which there
+/// are at least as many.
 pub(super) const BODY: usize = 65_536;
 /// Longest name of a label, in characters ("name is too long (maximum is 50 characters)").
 pub(super) const LABEL: usize = 50;
-/// The label of all issues of ours.
+/// The label of all issues of Nightshift.
 pub(super) const OURS: &str = "ai-triage";
 
-/// The label by which the issue of a case is found.
+/// Returns the label that identifies the issue of a case.
 pub(super) fn label(report: &Report) -> Result<String, DeliveryError> {
     let label = mark::label(report)?;
     if label.len() > LABEL {
@@ -31,7 +32,7 @@ pub(super) fn label(report: &Report) -> Result<String, DeliveryError> {
     Ok(label)
 }
 
-/// What makes an issue (`POST /repos/{owner}/{repo}/issues`).
+/// Builds the request that makes an issue (`POST /repos/{owner}/{repo}/issues`).
 pub(super) fn issue(showing: &Showing, config: &GitHubConfig) -> Result<Value, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
@@ -47,7 +48,7 @@ pub(super) fn issue(showing: &Showing, config: &GitHubConfig) -> Result<Value, D
     }))
 }
 
-/// A comment on what came later.
+/// Builds the comment for a later report.
 pub(super) fn comment(showing: &Showing, config: &GitHubConfig) -> Result<String, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
@@ -71,17 +72,17 @@ pub(super) fn comment(showing: &Showing, config: &GitHubConfig) -> Result<String
     ))
 }
 
-/// The comment that people are done with it.
+/// Builds the comment that says that people closed the case.
 pub(super) fn closing(line: &Line, key: &str) -> String {
     format!("{}\n\n{}", neutral(&escape(line.as_str())), hidden(key))
 }
 
-/// What the issue keeps for us, and nobody sees.
+/// Returns the HTML comment that keeps the key. Readers do not see it.
 fn hidden(key: &str) -> String {
     format!("<!-- {key} -->")
 }
 
-/// Whether a body or comment keeps this key.
+/// Returns whether a body or comment contains this key.
 pub(super) fn keeps(text: &str, key: &str) -> bool {
     text.contains(&hidden(key))
 }
@@ -94,7 +95,7 @@ fn addresses(report: &Report, config: &GitHubConfig) -> String {
         .join(" · ")
 }
 
-/// The first lines, the parts that fit, whole, and the key.
+/// Joins the first lines, the sections that fit whole, and the key.
 fn written<'a>(
     first: &str,
     sections: impl IntoIterator<Item = &'a Section>,
@@ -124,7 +125,8 @@ fn written<'a>(
     out
 }
 
-/// Markdown without mentions and references: `(@)team`, `(#)12`, `GH(-)12`. In code neither is any, and it stays as it is.
+/// Makes mentions and references inert: `(@)team`, `(#)12`, `GH(-)12`. Code stays as it is, because GitHub reads
+/// neither in code.
 pub(super) fn neutral(markdown: &str) -> String {
     let mut out = String::with_capacity(markdown.len() + 16);
     let mut fence: Option<&str> = None;
@@ -163,7 +165,7 @@ fn neutral_line(line: &str, out: &mut String) {
     }
 }
 
-/// Whether this ends in `GH`, as a word of its own.
+/// Returns whether the characters end in the word `GH`.
 fn is_gh([first, g, h]: [Option<char>; 3]) -> bool {
     let begins = first.is_none_or(|c| !c.is_ascii_alphanumeric());
     begins && matches!((g, h), (Some('g' | 'G'), Some('h' | 'H')))

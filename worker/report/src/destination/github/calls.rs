@@ -1,4 +1,4 @@
-//! The calls of GitHub's interface that we make, and what its answers say.
+//! The calls of GitHub's API and the meaning of its answers.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::DeliveryError;
@@ -11,14 +11,14 @@ use super::super::tracker::Told;
 use super::body;
 use super::config::split;
 
-/// Comments of a page, the most that there are.
+/// Comments per page. This is GitHub's maximum.
 const COMMENTS: usize = 100;
 /// Most pages of comments that are read.
 const MOST_PAGES: usize = 50;
-/// How long to wait at a secondary limit that does not say so ("wait for at least one minute").
+/// The wait at a secondary limit that names no time ("wait for at least one minute").
 const SECONDARY_SECS: u64 = 60;
 
-/// GitHub's ways.
+/// The properties of GitHub's API.
 pub(super) static GITHUB: Vendor = Vendor {
     headers: &[
         ("accept", "application/vnd.github+json"),
@@ -31,7 +31,7 @@ pub(super) static GITHUB: Vendor = Vendor {
     limited_by,
 };
 
-/// What somebody can do about an answer.
+/// Returns what an operator can do about a status.
 fn hint(status: u16) -> &'static str {
     match status {
         301 => " (the repository was moved: set `repo` to its new name)",
@@ -48,7 +48,7 @@ fn hint(status: u16) -> &'static str {
     }
 }
 
-/// `{"message": "…", "errors": [{"field": "…", "message": "…"}]}`.
+/// Reads the message of `{"message": "…", "errors": [{"field": "…", "message": "…"}]}`.
 fn words(body: &Value) -> Option<String> {
     let message = text(body, "/message")?;
     let errors = list(body, "/errors").iter().map(|error| {
@@ -63,7 +63,8 @@ fn words(body: &Value) -> Option<String> {
     Some(std::iter::once(message.to_owned()).chain(errors).collect())
 }
 
-/// 403 and 429 may both be a limit: `retry-after`, or `x-ratelimit-reset` where nothing remains.
+/// Returns the seconds to wait at a limit. GitHub signals limits by 403 or 429, with `retry-after`, or with
+/// `x-ratelimit-reset` when nothing remains.
 fn limited(answer: &Answer, now: DateTime<Utc>) -> Option<u64> {
     let may_be = matches!(answer.status().as_u16(), 403 | 429);
     let is_used_up = answer.header("x-ratelimit-remaining") == Some("0");
@@ -73,14 +74,14 @@ fn limited(answer: &Answer, now: DateTime<Utc>) -> Option<u64> {
     secs.filter(|_| may_be)
 }
 
-/// A secondary limit that says so in its words alone: its message is documented, and there is nothing else to go by.
+/// Returns the seconds to wait at a secondary limit that only its documented message reveals.
 fn limited_by(body: &Value) -> Option<u64> {
     let says = text(body, "/message")?.to_ascii_lowercase();
     says.contains("secondary rate limit")
         .then_some(SECONDARY_SECS)
 }
 
-/// The oldest issue of this label, open or closed.
+/// Finds the oldest issue with this label, open or closed.
 pub(super) async fn search(
     rest: &Rest,
     repo: &str,
@@ -106,7 +107,7 @@ fn has_label(issue: &Value, label: &str) -> bool {
     list(issue, "/labels").iter().any(is_it)
 }
 
-/// Makes the label of a case, unless it is there.
+/// Creates the label of a case if it does not exist.
 pub(super) async fn make_label(rest: &Rest, repo: &str, label: &str) -> Result<(), DeliveryError> {
     let (owner, name) = parts(repo)?;
     let path = ["repos", owner, name, "labels"];
@@ -114,13 +115,12 @@ pub(super) async fn make_label(rest: &Rest, repo: &str, label: &str) -> Result<(
     let answer = rest.send(&Call::set(Method::POST, &path, &body)).await?;
     match answer.status().as_u16() {
         201 => Ok(()),
-        // It is there already: its name fits, and nothing else can be wrong with it.
+        // The label exists. Its name fits, so nothing else can be wrong with it.
         422 => Ok(()),
         _ => Err(rest.refusal(answer).await),
     }
 }
 
-/// Makes an issue.
 pub(super) async fn create(
     rest: &Rest,
     repo: &str,
@@ -147,14 +147,13 @@ fn parts(repo: &str) -> Result<(&str, &str), DeliveryError> {
     })
 }
 
-/// One issue.
+/// One issue of a repository.
 pub(super) struct Issue<'a> {
     rest: &'a Rest,
     path: [&'a str; 5],
 }
 
 impl<'a> Issue<'a> {
-    /// The issue of this number.
     pub(super) fn new(
         rest: &'a Rest,
         repo: &'a str,
@@ -170,7 +169,7 @@ impl<'a> Issue<'a> {
         [repos, owner, name, issues, number, "comments"]
     }
 
-    /// Reads it and its comments; none where it is another case's, or nobody's.
+    /// Reads the issue and its comments. Returns `None` when it belongs to another case or to nobody.
     pub(super) async fn told(&self, label: &str) -> Result<Option<Told>, DeliveryError> {
         let issue = self.rest.call(Call::get(&self.path, &[])).await?;
         if !has_label(&issue, label) {
@@ -195,19 +194,18 @@ impl<'a> Issue<'a> {
         Ok(Some(told))
     }
 
-    /// Adds a comment.
     pub(super) async fn add_comment(&self, comment: &Value) -> Result<(), DeliveryError> {
         let path = self.comments();
         self.rest.call(Call::add(&path, comment)).await.map(|_| ())
     }
 
-    /// Closes it, for this reason.
+    /// Closes the issue with this reason.
     pub(super) async fn close(&self, reason: &str) -> Result<(), DeliveryError> {
         self.set(&json!({ "state": "closed", "state_reason": reason }))
             .await
     }
 
-    /// Opens it again.
+    /// Reopens the issue.
     pub(super) async fn reopen(&self) -> Result<(), DeliveryError> {
         self.set(&json!({ "state": "open", "state_reason": "reopened" }))
             .await

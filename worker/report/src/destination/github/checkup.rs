@@ -1,6 +1,7 @@
-//! A look at a repository: whether it takes issues and labels of ours, and who else reads them.
-//! "Get a repository" and "List repository issues" of the REST API; `permissions` are those of the token's user, and a
-//! fine-grained token that has Metadata alone reads the repository all the same. What it may write only an issue tells.
+//! The probe of a repository: whether issues and labels can be made there, and who can read them. It uses "Get a
+//! repository" and "List repository issues" of the REST API. `permissions` are those of the token's user, and a
+//! fine-grained token with Metadata alone can read the repository as well. Only a real issue shows what the token may
+//! write.
 
 use nightshift_engine::Checkup;
 use serde_json::Value;
@@ -29,7 +30,7 @@ impl GitHubDestination {
             }
         }
         let is = |at: &str| told.pointer(at).and_then(Value::as_bool);
-        // One of them is enough; a token that tells of none has them elsewhere.
+        // One of these rights is enough. A token for which GitHub lists none has its rights elsewhere.
         let rights = [
             "/permissions/triage",
             "/permissions/push",
@@ -55,7 +56,7 @@ impl GitHubDestination {
     }
 }
 
-/// Whether there can be issues in it at all.
+/// Checks whether the repository accepts issues at all.
 fn takes_issues(told: &Value, repo: &str, checkup: &mut Checkup) -> bool {
     let is = |at: &str| told.pointer(at).and_then(Value::as_bool);
     let takes = is("/archived") != Some(true) && is("/has_issues") != Some(false);

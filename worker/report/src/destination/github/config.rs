@@ -1,4 +1,4 @@
-//! In which repository issues are made.
+//! The configuration of a GitHub destination.
 
 use url::Url;
 
@@ -6,27 +6,27 @@ use super::super::http::{Access, DestinationError};
 use super::super::policy::TicketPolicy;
 use crate::{Language, Links};
 
-/// The interface of github.com.
+/// The API of github.com.
 const GITHUB: &str = "https://api.github.com";
 
-/// A repository.
+/// A repository that issues are made in.
 #[derive(Clone)]
 pub struct GitHubConfig {
-    /// Its name in configuration and metrics.
+    /// The name in configuration and metrics.
     pub name: String,
     /// `https://api.github.com`, or `https://<host>/api/v3` of an Enterprise Server.
     pub url: String,
-    /// How it is reached.
+    /// Network access to the API.
     pub access: Access,
-    /// `owner/name`. It should be private: reports say what is weak.
+    /// `owner/name`. The repository should be private, because reports name weaknesses.
     pub repo: String,
-    /// Labels beside our own.
+    /// Further labels of each issue.
     pub labels: Vec<String>,
-    /// Which reports become issues.
+    /// The policy that decides which reports become issues.
     pub policy: TicketPolicy,
-    /// Language of our own words.
+    /// Language of labels and sentences of Nightshift.
     pub language: Language,
-    /// Where links lead.
+    /// The links that reports contain.
     pub links: Links,
 }
 
@@ -46,11 +46,11 @@ impl Default for GitHubConfig {
 }
 
 impl GitHubConfig {
-    /// The address of the interface, where all keys have values that can be.
+    /// Validates the configuration and returns the address of the API.
     ///
     /// # Errors
     ///
-    /// Names the key, what is wrong and what would fit.
+    /// Names the key, the problem and what would fit.
     pub fn check(&self) -> Result<Url, DestinationError> {
         let bad = |key, problem: &str| Err(DestinationError::bad(&self.name, key, problem));
         let url = self.access.check(&self.name, "url", &self.url)?;
@@ -70,7 +70,7 @@ impl GitHubConfig {
     }
 }
 
-/// Owner and name.
+/// Splits a repository into owner and name.
 pub(super) fn split(repo: &str) -> Option<(&str, &str)> {
     let is_part = |part: &str| {
         let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -80,8 +80,8 @@ pub(super) fn split(repo: &str) -> Option<(&str, &str)> {
     (is_part(owner) && is_part(name) && name != ".").then_some((owner, name))
 }
 
-/// Where people see what this interface tells: `api.github.com` is github.com, and an Enterprise Server has its own
-/// below `/api/v3`. Of another address nobody knows.
+/// Returns the web address that belongs to an API: github.com for `api.github.com`, and the address without `/api/v3`
+/// for an Enterprise Server. The web address of any other API is unknown.
 pub(super) fn pages(api: &Url) -> Option<Url> {
     let mut pages = api.clone();
     pages.set_path("");

@@ -1,4 +1,5 @@
-//! Issues in a repository on this machine: made once whatever is lost, told each thing once, and limits waited out.
+//! Tests against a local repository: each issue is made once whatever is lost, each comment is added once, and limits
+//! are waited out.
 
 mod looks;
 
@@ -120,7 +121,7 @@ async fn an_issue_is_closed_for_the_reason_that_people_give() {
     assert!(fake.with(|repo| repo.issues[0].title.starts_with("▲ Act now")));
 }
 
-/// Another repository was configured, whose issue of that number is somebody else's.
+/// The configuration names another repository, where that number belongs to an unrelated issue.
 #[tokio::test]
 async fn an_issue_that_is_not_the_cases_is_left_alone_and_the_case_gets_its_own() {
     let (fake, to) = repo().await;

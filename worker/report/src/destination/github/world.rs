@@ -1,4 +1,5 @@
-//! A repository of GitHub, for the tests: it refuses what GitHub refuses, and leaves off labels that the token may not set.
+//! A fake GitHub repository for the tests. It refuses what GitHub refuses, and drops labels that the token may not
+//! set.
 
 use serde_json::{Value, json};
 
@@ -15,13 +16,13 @@ pub(crate) struct Issue {
     pub(crate) state: Option<String>,
 }
 
-/// What answers instead of the repository.
+/// The rate limit that the repository answers with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     None,
-    /// The hour's calls are used up.
+    /// The calls of the hour are used up.
     Primary,
-    /// Too many at once, as its words alone say.
+    /// There are too many calls at once. Only the message says so.
     Secondary,
 }
 
@@ -49,7 +50,7 @@ impl Repo {
     fn list(&self, ask: &Ask) -> Say {
         assert_eq!(ask.q("state"), "all", "closed ones count too");
         let wanted = ask.q("labels");
-        // Pull requests are issues in this list.
+        // Pull requests appear as issues in this list.
         let mut found =
             vec![json!({ "number": 999, "pull_request": {}, "labels": [{ "name": wanted }] })];
         let with = self

@@ -1,6 +1,5 @@
-//! How a destination's machine is reached, and whether it may be. An address is called as it stands in the
-//! configuration; only plain http to another machine has to be allowed. Paths and queries are never shown: they often
-//! are a password.
+//! Network access to the machine of a destination. The address is used as configured, and plain http to another
+//! machine must be allowed explicitly. Paths and queries are never shown, because they are often secret.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,28 +10,28 @@ use url::Url;
 
 use super::DestinationError;
 
-/// Time to get a connection, TLS included.
+/// Time to connect, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Time for a whole call, the answer included: what Standard Webhooks lets a receiver have at most.
+/// Time for a whole call, the answer included. Standard Webhooks allows a receiver at most this.
 const WHOLE: Duration = Duration::from_secs(30);
 
-/// The keys that every destination on the network has.
+/// The keys that all network destinations share.
 #[derive(Clone, Default)]
 pub struct Access {
-    /// Whether plain http may go to another machine than this.
+    /// Whether plain http to other machines is allowed.
     pub allow_private: bool,
-    /// PEM file of authorities that are trusted beside those of the system.
+    /// PEM file of certificate authorities that are trusted beside those of the system.
     pub ca_file: Option<PathBuf>,
-    /// Proxy, as a URL. Without it those of the environment count; `none`: no proxy.
+    /// Proxy URL. The default is the proxy of the environment; `none` disables it.
     pub proxy: Option<String>,
 }
 
 impl Access {
-    /// The address that stands at this key, where it may be called.
+    /// Parses the address of this key and returns it if it may be called.
     ///
     /// # Errors
     ///
-    /// Names the key, what is wrong and what would fit; the address is not shown.
+    /// Names the key, the problem and what would fit. The address is not shown.
     pub fn check(
         &self,
         name: &str,
@@ -67,9 +66,7 @@ impl Access {
         }
     }
 
-    /// # Errors
-    ///
-    /// When the proxy is none, or the CA file cannot be read or holds no certificate.
+    /// Builds the HTTP client.
     pub(super) fn client(&self, name: &str, url: &Url) -> Result<Client, DestinationError> {
         let mut builder = Client::builder()
             .user_agent(concat!("nightshift/", env!("CARGO_PKG_VERSION")))
@@ -79,7 +76,7 @@ impl Access {
             .connect_timeout(CONNECT)
             .timeout(WHOLE);
         match self.proxy.as_deref() {
-            // What is meant for this machine is no business of the environment's proxy.
+            // A proxy of the environment is not used for this machine.
             None if url.host_str().is_some_and(is_loopback) => builder = builder.no_proxy(),
             None => {}
             Some("none") => builder = builder.no_proxy(),
@@ -105,7 +102,7 @@ impl Access {
     }
 }
 
-/// The value is not shown: proxies are where people put passwords into URLs.
+/// Parses a proxy. Errors do not show the value, because proxy URLs often contain passwords.
 fn proxy_at(name: &str, text: &str) -> Result<Proxy, DestinationError> {
     let is_proxy = Url::parse(text)
         .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some());

@@ -1,5 +1,5 @@
-//! What an answer means: taken, later, never, or nobody knows. A receiver's words are a stranger's: little of them is
-//! read, and what is shown is redacted and brought onto one line.
+//! The meaning of an answer: delivered, retry later, refused for good, or unknown. The text of a receiver is
+//! untrusted: it is read up to a bound, redacted, and shown on one line.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::{cut, redact, single_line, strip_hidden};
@@ -15,10 +15,10 @@ use super::Repeat;
 const MOST_BYTES: usize = 4096;
 /// Characters of an answer that are shown.
 const MOST_CHARS: usize = 200;
-/// Longest wait that a receiver can ask for, in seconds: no report may wait for days at a stranger's word.
+/// Longest wait that a receiver can ask for, in seconds. A report must not wait for days at the word of a receiver.
 const LONGEST_WAIT_SECS: u64 = 3600;
 
-/// The head of an answer, and what can be made of the rest.
+/// The head of an answer, with its unread body.
 pub(crate) struct Answer {
     host: String,
     response: Response,
@@ -36,27 +36,26 @@ impl Answer {
         }
     }
 
-    /// Its status.
     pub(crate) fn status(&self) -> StatusCode {
         self.response.status()
     }
 
-    /// A header of it, where it is text.
+    /// Returns a header, or `None` when it is absent or not text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// How long it wants to be left alone, in seconds.
+    /// Returns the seconds that the receiver asks to wait.
     pub(crate) fn after_secs(&self) -> Option<u64> {
         retry_after(self.response.headers(), self.at)
     }
 
-    /// Its body as JSON, of at most this many bytes.
+    /// Reads the body as JSON of at most this many bytes.
     ///
     /// # Errors
     ///
-    /// Where it breaks off, is longer, or is no such JSON, nobody knows what became of the call: unclear where doubles
-    /// show, else later.
+    /// Fails when the body breaks off, is too long, or is not such JSON. The outcome of the call is then unknown:
+    /// unclear when duplicates would be visible, else later.
     pub(crate) async fn json<T: DeserializeOwned>(
         mut self,
         most_bytes: usize,
@@ -79,8 +78,8 @@ impl Answer {
         })
     }
 
-    /// What an answer means that is no success, with what its sender can do about it. `words` finds the vendor's own
-    /// message in the beginning of the body; none: the body as it stands.
+    /// Converts an answer without success into an error that includes `hint`. `words` extracts the vendor's message
+    /// from the beginning of the body; if it returns `None`, the body is shown as it is.
     pub(crate) async fn refused(
         self,
         hint: &str,
@@ -95,8 +94,8 @@ impl Answer {
             said => format!(": {said}"),
         };
         let what = format!("{host} answered {status}{hint}{said}");
-        // Who is told to wait was not served; any other failure of a server may have come after it had done its work, also
-        // 503, which proxies answer too where a server hung up on them.
+        // A receiver that asks to wait did not do the work. Any other server failure may have followed the work. This
+        // includes 503, which proxies also send when a server closed the connection.
         let is_turned_away = match status.as_u16() {
             408 | 425 | 429 => true,
             503 => after_secs.is_some(),
@@ -122,7 +121,8 @@ impl Answer {
     }
 }
 
-/// A call that got no answer. Where there was no connection nothing was sent; else it may have been done.
+/// Converts a call without an answer into an error. Without a connection nothing was sent; otherwise the call may
+/// have been done.
 pub(super) fn lost(host: &str, error: &reqwest::Error, repeat: Repeat) -> DeliveryError {
     let how = if error.is_connect() {
         "cannot connect to"
@@ -147,7 +147,7 @@ const fn unknown(what: String, repeat: Repeat) -> DeliveryError {
     }
 }
 
-/// A stranger's words, short, on one line and redacted.
+/// Shortens and redacts text of a receiver and brings it onto one line.
 pub(crate) fn clean(words: &str) -> String {
     let (words, _) = strip_hidden(words);
     let (words, _) = redact(&words);
@@ -155,7 +155,8 @@ pub(crate) fn clean(words: &str) -> String {
     cut(line.trim(), MOST_CHARS).into_owned()
 }
 
-/// Seconds to wait: a number, or a date (RFC 9110 §10.2.3) against the answer's own `date`, else against our clock.
+/// Returns the seconds to wait: a number, or a date (RFC 9110 §10.2.3) compared with the answer's own `date`, else
+/// with our clock.
 fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<u64> {
     let text = |name| Some(headers.get(name)?.to_str().ok()?.trim());
     let date = |text: &str| DateTime::parse_from_rfc2822(text).ok();
@@ -195,7 +196,7 @@ mod tests {
             assert_eq!(after(&[("retry-after", nonsense)]), None, "{nonsense}");
         }
         assert_eq!(after(&[LATER]), Some(90));
-        // Their clock is what their date is told by.
+        // The receiver's clock is that of its `date` header.
         let date = ("date", "Fri, 20 Nov 2026 12:01:00 GMT");
         assert_eq!(after(&[LATER, date]), Some(30));
         let past = ("retry-after", "Fri, 20 Nov 2026 11:00:00 GMT");

@@ -1,54 +1,44 @@
-//! Why a destination cannot be used as it is configured.
+//! The error of a destination that cannot be used as configured.
 
 use std::path::PathBuf;
 
-/// A destination cannot be used as it is configured.
+/// A destination cannot be used as configured.
 #[derive(Debug, thiserror::Error)]
 pub enum DestinationError {
-    /// A key has a value that cannot be.
+    /// A key has an invalid value.
     #[error("[[destination]] {name:?}: `{key}` {problem}")]
     BadValue {
-        /// The destination.
         name: String,
-        /// The key.
         key: &'static str,
         /// What is wrong, and what would fit.
         problem: String,
     },
-    /// The file of authorities cannot be read.
+    /// The CA file cannot be read.
     #[error("[[destination]] {name:?}: `ca_file`: cannot read {}", path.display())]
     CaFile {
-        /// The destination.
         name: String,
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// There is no secret, or it cannot be used.
+    /// The secret is missing or unusable.
     #[error("[[destination]] {name:?}: `{key}`: {problem}")]
     Secret {
-        /// The destination.
         name: String,
-        /// The key.
         key: &'static str,
-        /// What is wrong with it.
         problem: String,
     },
-    /// There can be no HTTP client, for want of any authority to trust, say.
+    /// The HTTP client cannot be built, for example because no certificate authority is trusted.
     #[error("[[destination]] {name:?}: cannot make an HTTP client")]
     Client {
-        /// The destination.
         name: String,
-        /// Why.
         #[source]
         source: reqwest::Error,
     },
 }
 
 impl DestinationError {
-    /// A key that has a value that cannot be. The value itself is not shown: it may be a secret.
+    /// Makes an error for an invalid value. The value is not shown, because it may be secret.
     pub(crate) fn bad(name: &str, key: &'static str, problem: impl Into<String>) -> Self {
         Self::BadValue {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Which addresses may be called, and what a lost or refused call means where doubles show.
+//! Tests of the allowed addresses, and of lost or refused calls when duplicates would be visible.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -89,7 +89,7 @@ fn what_is_wrong_is_named_and_no_value_that_may_be_a_secret_is_shown() {
     "#);
 }
 
-/// How a call ends that this answers.
+/// Returns how a call ends when the receiver answers with `says`.
 async fn ends(says: &str, repeat: Repeat) -> String {
     let stub = Stub::start(vec![says.to_owned()]).await;
     ends_at(&stub.url, repeat).await
@@ -139,7 +139,7 @@ async fn what_may_have_been_done_is_unclear_where_doubles_show() {
         assert_eq!(ends(&says, Repeat::Doubles).await, doubles, "{says}");
         assert_eq!(ends(&says, Repeat::Harmless).await, harmless, "{says}");
     }
-    // Nobody listens on port 1: nothing was sent.
+    // Nothing listens on port 1, so nothing was sent.
     assert_eq!(
         ends_at("http://127.0.0.1:1/", Repeat::Doubles).await,
         "later"

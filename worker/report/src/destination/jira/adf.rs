@@ -1,16 +1,16 @@
-//! The Atlassian Document Format: the nodes that we use of it, and a document that never grows beyond its limit.
+//! The nodes of the Atlassian Document Format that Nightshift uses, and a document that stays within its limit.
 //!
-//! Text is only ever put into text nodes, where nothing of it is syntax. Marks are strong and, for addresses of our own
-//! making, link. Sources: <https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/> and the JSON schema of
-//! `@atlaskit/adf-schema`.
+//! Text goes only into text nodes, where nothing is syntax. The only marks are strong and, for our own addresses,
+//! link. Sources: <https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/> and the JSON schema
+//! of `@atlaskit/adf-schema`.
 
 use serde_json::{Value, json};
 
-/// What every document has around its content, in characters.
+/// Characters of a document around its content.
 const FRAME: usize = 64;
 
-/// A document that is being written. Once something did not fit, nothing more is taken: what is left out is the end, never
-/// something in the middle.
+/// A document being written. After the first part that does not fit, nothing more is added, so only the end is ever
+/// missing.
 pub(super) struct Page {
     nodes: Vec<Value>,
     left: usize,
@@ -19,7 +19,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// An empty one that never gets longer than this, as JSON, in UTF-16 units.
+    /// Creates an empty page of at most this many UTF-16 units of JSON.
     pub(super) fn new(most_units: usize) -> Self {
         Self {
             nodes: Vec::new(),
@@ -29,13 +29,13 @@ impl Page {
         }
     }
 
-    /// The same page, with so much kept free for what stands at its end.
+    /// Reserves units for the end of the page.
     pub(super) fn with_room_for(mut self, units: usize) -> Self {
         self.left = self.left.saturating_sub(units);
         self
     }
 
-    /// Adds all of these, or, where they do not fit, none, and nothing after them.
+    /// Adds all nodes, or none if they do not fit. In that case nothing is added afterwards either.
     pub(super) fn push(&mut self, nodes: impl IntoIterator<Item = Value>) {
         let nodes: Vec<Value> = nodes.into_iter().collect();
         if self.takes(nodes.iter().map(units).sum()) {
@@ -44,7 +44,7 @@ impl Page {
         }
     }
 
-    /// Adds a bullet: to the list above it, if there is one.
+    /// Adds a bullet to the preceding list, or starts one.
     pub(super) fn bullet(&mut self, content: Vec<Value>) {
         let item = list_item(content);
         if !self.in_list {
@@ -58,12 +58,13 @@ impl Page {
         }
     }
 
-    /// Whether something was left out.
+    /// Returns whether something was left out.
     pub(super) const fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// The document, with these at its end, for which room was left. A heading with nothing below it goes.
+    /// Returns the document with these nodes at its end, for which room was reserved. A heading without content is
+    /// removed.
     pub(super) fn end(mut self, last: Vec<Value>) -> Value {
         while self.nodes.last().is_some_and(is_heading) {
             self.nodes.pop();
@@ -85,22 +86,23 @@ fn is_heading(node: &Value) -> bool {
     node.get("type").and_then(Value::as_str) == Some("heading")
 }
 
-/// Length as JSON, the comma that follows included. Jira counts as Java does: a letter beyond the first plane is two.
+/// Returns the length as JSON with the following comma. Jira counts as Java does: a character outside the basic plane
+/// is two.
 pub(super) fn units(node: &Value) -> usize {
     node.to_string().encode_utf16().count() + 1
 }
 
-/// Text; none where there is none, for an empty text node is refused.
+/// Makes a text node. Returns `None` for empty text, which Jira refuses.
 pub(super) fn text(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!({ "type": "text", "text": text }))
 }
 
-/// Text that stands out.
+/// Makes bold text.
 pub(super) fn strong(text: &str) -> Option<Value> {
     marked(text, &json!({ "type": "strong" }))
 }
 
-/// A link of our own making.
+/// Makes a link to an address of our own.
 pub(super) fn link(text: &str, address: &str) -> Option<Value> {
     marked(
         text,
@@ -112,33 +114,32 @@ fn marked(text: &str, mark: &Value) -> Option<Value> {
     (!text.is_empty()).then(|| json!({ "type": "text", "text": text, "marks": [mark] }))
 }
 
-/// A paragraph.
 pub(super) fn paragraph(inline: impl IntoIterator<Item = Option<Value>>) -> Value {
     let inline: Vec<Value> = inline.into_iter().flatten().collect();
     json!({ "type": "paragraph", "content": inline })
 }
 
-/// A heading of the second level.
+/// Makes a heading of the second level.
 pub(super) fn heading(text: &str) -> Value {
     json!({ "type": "heading", "attrs": { "level": 2 }, "content": [{ "type": "text", "text": text }] })
 }
 
-/// What must not be missed.
+/// Makes a warning panel.
 pub(super) fn warning(line: &str) -> Value {
     json!({ "type": "panel", "attrs": { "panelType": "warning" }, "content": [paragraph([text(line)])] })
 }
 
-/// A bullet.
+/// Makes one item of a list.
 pub(super) fn list_item(content: Vec<Value>) -> Value {
     json!({ "type": "listItem", "content": content })
 }
 
-/// Bullets.
+/// Makes a bullet list.
 pub(super) fn bullets(items: Vec<Value>) -> Value {
     json!({ "type": "bulletList", "content": items })
 }
 
-/// Something to do, with a box to tick. The id is unique in its document.
+/// Makes a task with a checkbox. The id is unique in its document.
 pub(super) fn task(id: &str, words: &str) -> Value {
     let item = json!({
         "type": "taskItem", "attrs": { "localId": format!("{id}-item"), "state": "TODO" },
@@ -147,7 +148,7 @@ pub(super) fn task(id: &str, words: &str) -> Value {
     json!({ "type": "taskList", "attrs": { "localId": id }, "content": [item] })
 }
 
-/// Lines to be pasted.
+/// Makes a code block to copy from.
 pub(super) fn code(lines: &[String]) -> Value {
     json!({
         "type": "codeBlock", "attrs": { "language": "shell" },
@@ -155,7 +156,7 @@ pub(super) fn code(lines: &[String]) -> Value {
     })
 }
 
-/// Names and values, two columns.
+/// Makes a table of two columns, names and values.
 pub(super) fn table<'a>(rows: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
     let rows: Vec<Value> = rows
         .into_iter()

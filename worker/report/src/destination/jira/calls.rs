@@ -1,4 +1,4 @@
-//! The calls of Jira's interface that we make, and what its answers say.
+//! The calls of Jira's API and the meaning of its answers.
 
 use nightshift_engine::Verdict;
 use nightshift_pipeline::DeliveryError;
@@ -9,12 +9,12 @@ use super::super::rest::{Call, Rest, Vendor, list, text};
 use super::super::tracker::Told;
 use super::page::{PROPERTY, verdict_label};
 
-/// Comments of a page.
+/// Comments per page.
 const COMMENTS: u64 = 50;
-/// Most pages of comments: an issue has at most 5,000 of them ("Issue limits").
+/// Most pages of comments. An issue has at most 5,000 comments ("Issue limits").
 const MOST_PAGES: u64 = 100;
 
-/// Jira's ways.
+/// The properties of Jira's API.
 pub(super) static JIRA: Vendor = Vendor {
     headers: &[],
     secret: "token",
@@ -24,7 +24,7 @@ pub(super) static JIRA: Vendor = Vendor {
     limited_by: |_| None,
 };
 
-/// What somebody can do about an answer.
+/// Returns what an operator can do about a status.
 fn hint(status: u16) -> &'static str {
     match status {
         300..=399 => " (redirects are not followed: set `url` to the site's own address)",
@@ -45,7 +45,7 @@ fn hint(status: u16) -> &'static str {
     }
 }
 
-/// `{"errorMessages": ["…"], "errors": {"field": "…"}}`.
+/// Reads the messages of `{"errorMessages": ["…"], "errors": {"field": "…"}}`.
 fn words(body: &Value) -> Option<String> {
     let said = list(body, "/errorMessages")
         .iter()
@@ -62,7 +62,7 @@ fn words(body: &Value) -> Option<String> {
     )
 }
 
-/// The oldest issue of this project with this label; both hold nothing that JQL would read as syntax.
+/// Finds the oldest issue of this project with this label. Neither value contains anything that JQL reads as syntax.
 pub(super) async fn search(
     rest: &Rest,
     project: &str,
@@ -87,7 +87,6 @@ pub(super) async fn search(
         .map(str::to_owned))
 }
 
-/// Makes an issue.
 pub(super) async fn create(rest: &Rest, issue: &Value) -> Result<String, DeliveryError> {
     let path = ["rest", "api", "3", "issue"];
     let made = rest.call(Call::add(&path, issue)).await?;
@@ -100,7 +99,7 @@ pub(super) async fn create(rest: &Rest, issue: &Value) -> Result<String, Deliver
     })
 }
 
-/// Reads an issue and its comments. Neither lags behind as the search does.
+/// Reads an issue and its comments. Unlike the search, neither lags.
 pub(super) async fn told(rest: &Rest, key: &str) -> Result<Told, DeliveryError> {
     let path = ["rest", "api", "3", "issue", key];
     let query = [("fields", "status"), ("properties", PROPERTY)];
@@ -133,7 +132,7 @@ pub(super) async fn told(rest: &Rest, key: &str) -> Result<Told, DeliveryError> 
     Ok(told)
 }
 
-/// The last paragraph of a document: where our keys stand.
+/// Collects the last paragraph of a document, which contains our key.
 fn collect(document: Option<&Value>, texts: &mut Vec<String>) {
     let last = document.map(|document| list(document, "/content"));
     let Some(last) = last.and_then(<[Value]>::last) else {
@@ -142,7 +141,6 @@ fn collect(document: Option<&Value>, texts: &mut Vec<String>) {
     texts.extend(text(last, "/content/0/text").map(str::to_owned));
 }
 
-/// Adds a comment.
 pub(super) async fn add_comment(
     rest: &Rest,
     key: &str,
@@ -152,7 +150,7 @@ pub(super) async fn add_comment(
     rest.call(Call::add(&path, comment)).await.map(|_| ())
 }
 
-/// Makes the verdict the only one among the labels.
+/// Replaces the verdict labels of an issue with this one.
 pub(super) async fn set_verdict(
     rest: &Rest,
     key: &str,
@@ -170,7 +168,7 @@ pub(super) async fn set_verdict(
     rest.call(call).await.map(|_| ())
 }
 
-/// Moves an issue as this transition does, named by itself or by where it leads.
+/// Moves an issue by the transition that has this name or leads to a status of this name.
 pub(super) async fn transition(
     rest: &Rest,
     key: &str,

@@ -1,19 +1,19 @@
-//! A look at Jira: whose token it is, what its user may in the project, and whether the issue type is there.
-//! "Get current user", "Get my permissions", "Get create metadata issue types for a project" of the REST API.
+//! The probe of Jira: the user of the token, the user's permissions in the project, and the issue type. It uses "Get
+//! current user", "Get my permissions" and "Get create metadata issue types for a project" of the REST API.
 
 use nightshift_engine::Checkup;
 
 use super::super::rest::{Call, list, text};
 use super::JiraDestination;
 
-/// Permissions that an issue needs, from its making to its last comment.
+/// Permissions for making an issue and commenting on it.
 const NEEDED: [&str; 4] = [
     "BROWSE_PROJECTS",
     "CREATE_ISSUES",
     "EDIT_ISSUES",
     "ADD_COMMENTS",
 ];
-/// What moving it to done needs.
+/// Permission for moving an issue to done.
 const MOVES: &str = "TRANSITION_ISSUES";
 
 impl JiraDestination {

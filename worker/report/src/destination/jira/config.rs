@@ -1,4 +1,4 @@
-//! Where issues are made, and of which kind.
+//! The configuration of a Jira destination.
 
 use std::collections::BTreeMap;
 
@@ -10,44 +10,45 @@ use super::super::http::{Access, DestinationError};
 use super::super::policy::TicketPolicy;
 use crate::{Language, Links};
 
-/// Most characters of a project's key: Jira's own limit is 10 where nobody raised it, and 255 at most.
+/// Most characters of a project key. Jira's default limit is 10, and it can be raised to 255.
 const MOST_KEY_CHARS: usize = 255;
 
 /// A project of a Jira Cloud site.
 #[derive(Clone)]
 pub struct JiraConfig {
-    /// Its name in configuration and metrics.
+    /// The name in configuration and metrics.
     pub name: String,
     /// The site, `https://example.atlassian.net`, or, for tokens with scopes, `https://api.atlassian.com/ex/jira/<cloud id>`.
     pub url: String,
-    /// How it is reached.
+    /// Network access to the site.
     pub access: Access,
-    /// Whose token it is; none: the token is an OAuth one, sent as bearer.
+    /// User of the token. Without a user the token is an OAuth token, sent as bearer.
     pub email: Option<String>,
-    /// Key of the project, `SEC`.
+    /// Key of the project, such as `SEC`.
     pub project: String,
     /// Name of the issue type.
     pub issue_type: String,
-    /// Names of the priorities by assessed severity. One that is not named leaves the priority to Jira.
+    /// Names of the priorities by assessed severity. Without a name Jira sets the priority.
     pub priorities: BTreeMap<Severity, String>,
-    /// Labels beside our own.
+    /// Further labels of each issue.
     pub labels: Vec<String>,
-    /// Further fields that the project requires, as the API has them. Ours are not replaced.
+    /// Further fields that the project requires, in the form of the API. They do not replace our fields.
     pub fields: Map<String, Value>,
-    /// Name of the transition, or of the status that it leads to, when people are done with a case; none: it is left alone.
+    /// Name of the transition, or of its status, when people close a case. Without it the issue is not moved.
     pub done_transition: Option<String>,
-    /// The same for an issue that is done, when its case is open again and a new report is told; none: it is left alone.
+    /// Name of the transition, or of its status, when a case is open again and a new report is delivered to a closed
+    /// issue. Without it the issue is not moved.
     pub reopen_transition: Option<String>,
-    /// Which reports become issues.
+    /// The policy that decides which reports become issues.
     pub policy: TicketPolicy,
-    /// Language of our own words.
+    /// Language of labels and sentences of Nightshift.
     pub language: Language,
-    /// Where links lead.
+    /// The links that reports contain.
     pub links: Links,
 }
 
 impl Default for JiraConfig {
-    /// Tasks, with the priorities that a new site has.
+    /// Returns issues of type Task with the priorities of a new site.
     fn default() -> Self {
         let priorities = [
             (Severity::Critical, "Highest"),
@@ -79,11 +80,11 @@ impl Default for JiraConfig {
 }
 
 impl JiraConfig {
-    /// The address of the site, where all keys have values that can be.
+    /// Validates the configuration and returns the address of the site.
     ///
     /// # Errors
     ///
-    /// Names the key, what is wrong and what would fit.
+    /// Names the key, the problem and what would fit.
     pub fn check(&self) -> Result<Url, DestinationError> {
         let bad = |key, problem: &str| Err(DestinationError::bad(&self.name, key, problem));
         let url = self.access.check(&self.name, "url", &self.url)?;
@@ -113,7 +114,7 @@ impl JiraConfig {
     }
 }
 
-/// Whether Jira takes it for a label.
+/// Returns whether Jira accepts a label.
 fn is_label(label: &str) -> bool {
     !label.is_empty()
         && label.chars().count() <= super::page::LABEL

@@ -1,4 +1,4 @@
-//! An issue and its comments as Jira takes them, made of the report.
+//! The contents of issues and comments, made from the report.
 
 use nightshift_alert::text::single_line;
 use nightshift_pipeline::{DeliveryError, Report, Showing};
@@ -12,17 +12,17 @@ use crate::line::Line;
 
 /// Longest summary, in characters ("The summary is invalid because it … 255 characters or less").
 pub(super) const SUMMARY: usize = 255;
-/// Longest description and comment: Jira's limit on text fields, `jira.text.field.character.limit`, 32,767. It does not say
-/// whether it counts a document's text or its JSON; its JSON is longer, so that is what is counted here.
+/// Longest description and comment: Jira's limit on text fields, `jira.text.field.character.limit`, 32,767. Jira does
+/// not document whether it counts the text or the JSON, so the longer JSON is counted here.
 pub(super) const DOCUMENT: usize = 32_767;
 /// Longest label, in characters ("Labels" of the issue field limits).
 pub(super) const LABEL: usize = 255;
-/// The label of all issues of ours.
+/// The label of all issues of Nightshift.
 pub(super) const OURS: &str = "ai-triage";
-/// The property of an issue that keeps what it told when it was made. Nobody edits it by accident.
+/// The issue property that keeps the key of the first report. Nobody edits it by accident.
 pub(super) const PROPERTY: &str = "nightshift";
 
-/// What makes an issue (`POST /rest/api/3/issue`).
+/// Builds the request that makes an issue (`POST /rest/api/3/issue`).
 pub(super) fn issue(showing: &Showing, config: &JiraConfig) -> Result<Value, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
@@ -47,7 +47,7 @@ pub(super) fn issue(showing: &Showing, config: &JiraConfig) -> Result<Value, Del
     Ok(json!({ "fields": fields, "properties": [{ "key": PROPERTY, "value": told }] }))
 }
 
-/// A comment on what came later.
+/// Builds the comment for a later report.
 pub(super) fn comment(showing: &Showing, config: &JiraConfig) -> Result<Value, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
@@ -66,14 +66,15 @@ pub(super) fn comment(showing: &Showing, config: &JiraConfig) -> Result<Value, D
     Ok(written(page, sections, report, config, Some(&key)))
 }
 
-/// The comment that people are done with it.
+/// Builds the comment that says that people closed the case.
 pub(super) fn closing(line: &Line, key: &str) -> Value {
     let mut page = Page::new(DOCUMENT);
     page.push([adf::paragraph([adf::text(line.as_str())])]);
     page.end(vec![adf::paragraph([adf::text(key)])])
 }
 
-/// Ours, the verdict, the account, and the one by which the issue is found. No other one of ours can begin as that does.
+/// Returns the labels of an issue: the common label, the verdict, the account, and the label of the case. No other
+/// label of ours has the prefix of the last one.
 fn labels(report: &Report, config: &JiraConfig) -> Result<Vec<String>, DeliveryError> {
     let mut labels = vec![
         mark::label(report)?,
@@ -92,7 +93,7 @@ fn labels(report: &Report, config: &JiraConfig) -> Result<Vec<String>, DeliveryE
     Ok(labels)
 }
 
-/// `true-positive`.
+/// Returns the label of a verdict, such as `true-positive`.
 pub(super) fn verdict_label(verdict: nightshift_engine::Verdict) -> String {
     verdict.as_str().replace('_', "-")
 }
@@ -109,7 +110,7 @@ fn addresses(report: &Report, config: &JiraConfig) -> Option<Value> {
     (!inline.is_empty()).then(|| adf::paragraph(inline))
 }
 
-/// Writes sections until the page is full, and says so where it is.
+/// Writes sections until the page is full. A shortened page says so.
 fn written<'a>(
     page: Page,
     sections: impl IntoIterator<Item = &'a Section>,
@@ -149,7 +150,7 @@ fn write(blocks: &[Block], config: &JiraConfig, page: &mut Page) {
                 content.extend(details(below));
                 page.bullet(content);
             }
-            // A command without its side effect and how to undo it is none: all of an action fits, or nothing of it.
+            // An action fits whole or is left out. A command without its side effect and undo is misleading.
             Block::Numbered(number, line) => {
                 let words = format!("{number}. {}", line.as_str());
                 let id = format!("nightshift-action-{number}");
@@ -189,7 +190,7 @@ fn plain(block: &Block, config: &JiraConfig) -> Option<Value> {
     }
 }
 
-/// What stands below a bullet: lines as bullets, commands as code.
+/// Returns the nodes below a bullet: lines as bullets, commands as code.
 fn details(blocks: &[Block]) -> Vec<Value> {
     let mut nodes: Vec<Value> = Vec::new();
     let mut lines = Vec::new();

@@ -1,9 +1,9 @@
-//! The part of the document format that we use, as Atlassian's JSON schema has it: which node may stand in which, with
-//! which attributes and marks. Whether the schema itself agrees is asked in the tests of the whole.
+//! The part of Atlassian's JSON schema for documents that Nightshift uses: which node may contain which, with which
+//! attributes and marks. A test of the whole program compares it with the schema itself.
 
 use serde_json::{Map, Value};
 
-/// What may stand in a node, its attributes, and the least number of nodes in it.
+/// Returns the allowed children, the attributes, and the least number of children of a node.
 fn rules(kind: &str) -> Option<(&'static [&'static str], &'static [&'static str], usize)> {
     const INLINE: &[&str] = &["text"];
     const BLOCKS: &[&str] = &[
@@ -32,7 +32,7 @@ fn rules(kind: &str) -> Option<(&'static [&'static str], &'static [&'static str]
     })
 }
 
-/// Whether Jira takes this for a document.
+/// Checks whether Jira would accept the document.
 pub(crate) fn check(document: &Value) -> Result<(), String> {
     if document["type"] != "doc" || document["version"] != 1 {
         return Err("no doc of version 1".into());

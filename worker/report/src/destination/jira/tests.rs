@@ -1,4 +1,5 @@
-//! Issues in a site on this machine: made once whatever is lost, told each thing once, and what refusals mean.
+//! Tests against a local site: each issue is made once whatever is lost, each comment is added once, and refusals
+//! have the right meaning.
 
 mod looks;
 mod with_adf_schema;
@@ -15,7 +16,7 @@ use super::world::Site;
 use super::*;
 use crate::Language;
 
-/// Atlassian says seconds to minutes.
+/// Lag of the search in seconds. Atlassian says seconds to minutes.
 const LAG: u64 = 120;
 
 fn config(url: &str) -> JiraConfig {
@@ -76,7 +77,7 @@ async fn f27_after_a_lost_reply_the_label_is_looked_up_at_growing_intervals() {
         fake.with(|site| site.searches) < 12,
         "not more often than needed"
     );
-    // It was not done: the same waits out the lag, and makes it then.
+    // The call was not done: the destination waits out the lag and then makes the issue.
     let second = case("k3f9-gone-gone");
     fake.breaks([Fault::NotDone]);
     let began = fake.now();
@@ -180,7 +181,7 @@ async fn who_is_busy_is_left_alone_for_as_long_as_it_says() {
         panic!("{error:?}");
     };
     assert_eq!(after_secs, Some(7));
-    // Who does not say how long may have done it.
+    // A server that names no wait may have done the work.
     for fault in [Fault::Down, Fault::Gateway] {
         fake.breaks([fault]);
         let error = to.deliver(&case("k3f9-busy-busy")).await.unwrap_err();

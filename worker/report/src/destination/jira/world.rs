@@ -1,4 +1,4 @@
-//! A site of Jira Cloud, for the tests: it refuses what Jira refuses, keeps what it is told, and its search lags behind.
+//! A fake Jira Cloud site for the tests. It refuses what Jira refuses, keeps what is sent, and its search lags.
 
 use serde_json::{Value, json};
 
@@ -19,14 +19,14 @@ pub(crate) struct Issue {
     is_done: bool,
 }
 
-/// What the site is like.
+/// The state of the site.
 pub(crate) struct Site {
     pub(crate) issues: Vec<Issue>,
     pub(crate) lag: u64,
     pub(crate) priorities: Vec<&'static str>,
     pub(crate) may_browse: bool,
     pub(crate) may_transition: bool,
-    /// Searches that were made.
+    /// Number of searches made.
     pub(crate) searches: u64,
 }
 
@@ -69,7 +69,7 @@ impl Site {
             .filter(|issue| issue.at + self.lag <= now && has_label(issue, label))
             .map(|issue| {
                 let mut found = json!({ "id": "1", "key": issue.key });
-                // Without `fields` there are none.
+                // Without `fields` the answer contains none.
                 if ask.q("fields").split(',').any(|field| field == "labels") {
                     found["fields"] = json!({ "labels": issue.fields["labels"] });
                 }

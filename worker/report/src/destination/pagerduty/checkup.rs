@@ -1,4 +1,5 @@
-//! A look at PagerDuty. Its Events API has nothing that can be read: only the form of the key, and that somebody answers.
+//! The probe of PagerDuty. The Events API has nothing to read, so the probe checks only the form of the key and that
+//! the server answers.
 
 use nightshift_engine::Checkup;
 use secrecy::ExposeSecret as _;

@@ -1,4 +1,4 @@
-//! Which service is paged, and how loud.
+//! The configuration of a PagerDuty destination.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use super::super::http::{Access, DestinationError};
 use super::super::policy::TicketPolicy;
 use crate::{Language, Links};
 
-/// Where events go, of the service region of the United States.
+/// The endpoint of the service region of the United States.
 const EVENTS: &str = "https://events.pagerduty.com";
-/// The severities of an event, as "Send an Alert Event" has them.
+/// The severities of an event in "Send an Alert Event".
 pub(super) const SEVERITIES: [&str; 4] = ["critical", "error", "warning", "info"];
 
 /// An Events API v2 integration of a PagerDuty service.
 #[derive(Clone)]
 pub struct PagerDutyConfig {
-    /// Its name in configuration and metrics.
+    /// The name in configuration and metrics.
     pub name: String,
     /// `https://events.pagerduty.com`, or `https://events.eu.pagerduty.com`.
     pub url: String,
-    /// How it is reached.
+    /// Network access to the API.
     pub access: Access,
     /// Severities of events by assessed severity: `critical`, `error`, `warning` or `info`.
     pub severities: BTreeMap<Severity, String>,
-    /// Which reports page.
+    /// The policy that decides which reports page.
     pub policy: TicketPolicy,
-    /// Language of our own words.
+    /// Language of labels and sentences of Nightshift.
     pub language: Language,
-    /// Where links lead.
+    /// The links that reports contain.
     pub links: Links,
 }
 
@@ -58,11 +58,11 @@ impl Default for PagerDutyConfig {
 }
 
 impl PagerDutyConfig {
-    /// The address that events are sent to, where all keys have values that can be.
+    /// Validates the configuration and returns the address for events.
     ///
     /// # Errors
     ///
-    /// Names the key, what is wrong and what would fit.
+    /// Names the key, the problem and what would fit.
     pub fn check(&self) -> Result<Url, DestinationError> {
         let mut url = self.access.check(&self.name, "url", &self.url)?;
         let known = |name: &String| SEVERITIES.contains(&name.as_str());

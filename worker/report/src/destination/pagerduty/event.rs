@@ -1,4 +1,4 @@
-//! The event that pages, made of the report. All of it is plain text.
+//! The event that pages, made from the report as plain text.
 
 use nightshift_alert::text::{plain, single_line};
 use nightshift_pipeline::{DeliveryError, Report};
@@ -12,14 +12,14 @@ use crate::document::{Section, header};
 pub(super) const SUMMARY: usize = 1_024;
 /// Largest event, in bytes ("Events that are too large … 512 KB").
 pub(super) const EVENT_BYTES: usize = 512 * 1024;
-/// What the details have of that, in UTF-16 units: more than anybody reads on a phone.
+/// The part of an event for details, in UTF-16 units. Nobody reads more on a phone.
 const DETAILS: usize = 24_000;
-/// A unit is at most six bytes of JSON; half of an event is left for what stands around the details.
+/// A unit is at most six bytes of JSON. Half of an event is left for the fields around the details.
 const _: () = assert!(DETAILS * 6 < EVENT_BYTES / 2);
 /// Longest name of a component, group or class.
 const NAME: usize = 120;
 
-/// The event that pages, without its routing key.
+/// Builds the event that pages, without its routing key.
 pub(super) fn trigger(
     report: &Report,
     key: &str,
@@ -64,7 +64,7 @@ pub(super) fn trigger(
     Ok(event)
 }
 
-/// The first sections under their headings, as many as fit.
+/// Returns the first sections that fit, each under its heading.
 fn details(sections: &[Section], report: &Report, config: &PagerDutyConfig) -> Map<String, Value> {
     let mut details = Map::new();
     let mut left = DETAILS;
@@ -78,7 +78,7 @@ fn details(sections: &[Section], report: &Report, config: &PagerDutyConfig) -> M
             break;
         }
         left -= units;
-        // PagerDuty shows them in the order of their names.
+        // PagerDuty sorts details by name.
         details.insert(format!("{number}. {}", section.heading), json!(lines));
     }
     if is_cut {

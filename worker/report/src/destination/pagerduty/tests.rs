@@ -1,5 +1,5 @@
-//! Pages to a service on this machine: once per case, followed as people go on, and never again after the end unless its
-//! source opened the case again.
+//! Tests against a local service: a case pages once, follows what people do, and pages again only after its source
+//! reopened it.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::{ActKind, DeliveryError, Report};
@@ -88,7 +88,7 @@ async fn a_case_that_its_source_opened_again_pages_again() {
     let open_again = acted(&acted(&taken, ActKind::Closed), ActKind::Reopened);
     let third = triaged_again(&open_again);
     let mut trial = Trial::default();
-    // The second end was never shown: it had been opened again before.
+    // The second close was never shown, because the case was reopened before.
     for showing in [&first, &closed, &open, &second, &taken, &open_again, &third] {
         assert!(trial.show(&fake, &to, showing, Kill::Never).await.unwrap());
     }
@@ -123,7 +123,7 @@ async fn f26_a_page_again_whose_answer_is_lost_wakes_once_and_ends() {
         let over = acted(&second, ActKind::Closed);
         let mut trial = Trial::default();
         assert!(trial.show(&fake, &to, &first, Kill::Never).await.unwrap());
-        // People are done with it before the page is noted, in every other one.
+        // In every other case people close it before the page is recorded.
         let kill = [Kill::Never, Kill::BeforeMark][number % 2];
         for (at, (showing, kill)) in [(&second, kill), (&over, Kill::Never)]
             .into_iter()
@@ -200,7 +200,7 @@ async fn f26_killed_at_every_boundary_nobody_is_woken_twice() {
         }
         trial.show(&fake, &to, &closed, Kill::Never).await.unwrap();
         let alert = alert(&fake, &id);
-        // It did not page at all only where it was never sent before people closed it.
+        // A case did not page only if nothing was sent before people closed it.
         let is_over = alert.incidents == 0 || (alert.incidents, alert.state) == (1, "resolved");
         assert!(is_over, "{id}: {alert:?}");
         assert!(alert.incidents == 1 || number % 3 == 1, "{id}: {alert:?}");

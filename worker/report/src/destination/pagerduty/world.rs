@@ -1,4 +1,5 @@
-//! A PagerDuty service, for the tests: it takes events as the Events API v2 does, and keeps one alert per key while it is open.
+//! A fake PagerDuty service for the tests. It accepts events as the Events API v2 does, and keeps one alert per key
+//! while that is open.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +12,13 @@ use super::event::{EVENT_BYTES, SUMMARY};
 /// Longest `dedup_key`, in characters.
 const DEDUP_KEY: usize = 255;
 
-/// What became of a key.
+/// The state of one key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Alert {
-    /// How often it woke somebody.
+    /// Number of incidents opened.
     pub(crate) incidents: u32,
     pub(crate) state: &'static str,
-    /// Every event that came, in its order.
+    /// All events in order of arrival.
     pub(crate) events: Vec<String>,
 }
 
@@ -66,7 +67,7 @@ impl Service {
                     alert.state = "triggered";
                 }
             }
-            // What is not open is left alone, and the event is taken all the same.
+            // An alert that is not open stays as it is, and the event is accepted all the same.
             "acknowledge" if alert.state == "triggered" => alert.state = "acknowledged",
             "resolve" if alert.incidents > 0 => alert.state = "resolved",
             "acknowledge" | "resolve" => {}

@@ -1,4 +1,4 @@
-//! The calls of the Table API that we make, and what its answers say.
+//! The calls of the Table API and the meaning of its answers.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::DeliveryError;
@@ -9,7 +9,7 @@ use super::super::http::{Answer, Repeat};
 use super::super::rest::{Call, Rest, Vendor, list, reset, text};
 use super::super::tracker::Told;
 
-/// ServiceNow's ways.
+/// The properties of ServiceNow's API.
 pub(super) static SERVICENOW: Vendor = Vendor {
     headers: &[],
     secret: "secret",
@@ -19,7 +19,7 @@ pub(super) static SERVICENOW: Vendor = Vendor {
     limited_by: |_| None,
 };
 
-/// What somebody can do about an answer.
+/// Returns what an operator can do about a status.
 fn hint(status: u16) -> &'static str {
     match status {
         300..=399 => " (redirects are not followed: set `url` to the instance's own address)",
@@ -35,20 +35,21 @@ fn hint(status: u16) -> &'static str {
     }
 }
 
-/// `{"error": {"message": "…", "detail": "…"}, "status": "failure"}`.
+/// Reads the message of `{"error": {"message": "…", "detail": "…"}, "status": "failure"}`.
 fn words(body: &Value) -> Option<String> {
     let said = ["/error/message", "/error/detail"];
     let said: Vec<&str> = said.into_iter().filter_map(|at| text(body, at)).collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// A limit tells in `x-ratelimit-reset` when it ends, in seconds since 1970 ("Inbound REST API rate limiting").
+/// Returns the seconds to wait at a limit. `x-ratelimit-reset` says when the limit ends, in seconds since 1970
+/// ("Inbound REST API rate limiting").
 fn limited(answer: &Answer, now: DateTime<Utc>) -> Option<u64> {
     let is_limit = answer.status().as_u16() == 429 && answer.after_secs().is_none();
     is_limit.then(|| reset(answer, now)).flatten()
 }
 
-/// The oldest record of this case.
+/// Finds the oldest record of this case.
 pub(super) async fn search(
     rest: &Rest,
     table: &str,
@@ -63,7 +64,7 @@ pub(super) async fn search(
     let path = ["api", "now", "table", table];
     let found = rest.call(Call::get(&path, &query)).await?;
     let records = list(&found, "/result");
-    // A column that does not exist, or that the user may not read, is left out of the query without a word.
+    // ServiceNow silently drops a condition on a column that does not exist or that the user may not read.
     if records
         .iter()
         .any(|record| text(record, "/correlation_id").is_none())
@@ -82,7 +83,6 @@ pub(super) async fn search(
         .map(str::to_owned))
 }
 
-/// Makes a record.
 pub(super) async fn create(
     rest: &Rest,
     table: &str,
@@ -99,7 +99,8 @@ pub(super) async fn create(
     })
 }
 
-/// Reads a record and its notes, which come as one text. It is done in this state, or when it is closed.
+/// Reads a record and its notes, which ServiceNow returns as one text. The record is done in state `resolved` or when
+/// it is closed.
 pub(super) async fn told(
     rest: &Rest,
     table: &str,
@@ -123,14 +124,14 @@ pub(super) async fn told(
     Ok(Told {
         texts: texts.into(),
         keeps: |text, key| text.lines().any(|line| line.trim() == key),
-        // An instance closes what was resolved after some days.
+        // An instance closes resolved records after some days.
         is_done: resolved.is_some()
             && (text(&found, "/result/state/value") == resolved
                 || text(&found, "/result/active/value") == Some("false")),
     })
 }
 
-/// Sets fields. A note is added by that, and doubles.
+/// Sets fields. This also adds notes, so a repetition would be visible.
 pub(super) async fn set(
     rest: &Rest,
     table: &str,

@@ -1,4 +1,4 @@
-//! A look at ServiceNow: whether the table can be read, and shows the column that incidents are found again by.
+//! The probe of ServiceNow: whether the table can be read with the column that finds incidents again.
 
 use nightshift_engine::Checkup;
 

@@ -1,4 +1,4 @@
-//! Where incidents are made, and how urgent they are.
+//! The configuration of a ServiceNow destination.
 
 use std::collections::BTreeMap;
 
@@ -9,47 +9,48 @@ use super::super::http::{Access, DestinationError};
 use super::super::policy::TicketPolicy;
 use crate::{Language, Links};
 
-/// What an incident is set to when people are done with its case. Instances require different things of who resolves.
+/// The fields of an incident whose case people closed. Instances require different fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceNowResolve {
-    /// The state, as the number behind its name; 6 is Resolved on a new instance.
+    /// The number of the state. On a new instance, 6 is Resolved.
     pub state: String,
-    /// The resolution code, in the instance's own words.
+    /// The resolution code as the instance names it.
     pub close_code: String,
-    /// What an incident that is resolved is set to when its case is open again and a new report is told, 2 for In Progress on
-    /// a new instance; none: it is left alone.
+    /// The state of a resolved incident whose case is open again and has a new report. On a new instance, 2 is In
+    /// Progress. Without it the state is not changed.
     pub reopen_state: Option<String>,
 }
 
 /// A table of a ServiceNow instance.
 #[derive(Clone)]
 pub struct ServiceNowConfig {
-    /// Its name in configuration and metrics.
+    /// The name in configuration and metrics.
     pub name: String,
     /// The instance, `https://example.service-now.com`.
     pub url: String,
-    /// How it is reached.
+    /// Network access to the instance.
     pub access: Access,
-    /// Whose password it is; none: the secret is an OAuth token, sent as bearer.
+    /// User of the password. Without a user the secret is an OAuth token, sent as bearer.
     pub user: Option<String>,
-    /// The table: `incident`, or one that extends it, `sn_si_incident` say.
+    /// The table: `incident`, or one that extends it, such as `sn_si_incident`.
     pub table: String,
-    /// Impact and urgency by assessed severity, 1 (high) to 3 (low): the instance makes the priority of them.
+    /// Impact and urgency by assessed severity, from 1 (high) to 3 (low). The instance derives the priority from
+    /// them.
     pub urgencies: BTreeMap<Severity, (u8, u8)>,
-    /// Further fields, `assignment_group` or `caller_id` say. Ours are not replaced.
+    /// Further fields, such as `assignment_group` or `caller_id`. They do not replace our fields.
     pub fields: BTreeMap<String, String>,
-    /// What an incident is set to when people are done with its case; none: it is left alone but for a note.
+    /// The fields of an incident whose case people closed. Without them only a note is added.
     pub resolve: Option<ServiceNowResolve>,
-    /// Which reports become incidents.
+    /// The policy that decides which reports become incidents.
     pub policy: TicketPolicy,
-    /// Language of our own words.
+    /// Language of labels and sentences of Nightshift.
     pub language: Language,
-    /// Where links lead.
+    /// The links that reports contain.
     pub links: Links,
 }
 
 impl Default for ServiceNowConfig {
-    /// Incidents, from "1 - Critical" to "5 - Planning" as the priority table of a new instance makes them.
+    /// Returns incidents from "1 - Critical" to "5 - Planning", by the priority table of a new instance.
     fn default() -> Self {
         let urgencies = [
             (Severity::Critical, (1, 1)),
@@ -75,11 +76,11 @@ impl Default for ServiceNowConfig {
 }
 
 impl ServiceNowConfig {
-    /// The address of the instance, where all keys have values that can be.
+    /// Validates the configuration and returns the address of the instance.
     ///
     /// # Errors
     ///
-    /// Names the key, what is wrong and what would fit.
+    /// Names the key, the problem and what would fit.
     pub fn check(&self) -> Result<Url, DestinationError> {
         let bad = |key, problem: &str| Err(DestinationError::bad(&self.name, key, problem));
         let url = self.access.check(&self.name, "url", &self.url)?;

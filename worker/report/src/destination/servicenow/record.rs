@@ -1,5 +1,5 @@
-//! An incident and its work notes as ServiceNow takes them. All of it is plain text; only journal fields know a markup,
-//! `[code]`, between whose marks HTML is shown as it stands, and no text of ours has it.
+//! The contents of incidents and work notes. All of it is plain text. Only journal fields know markup: they render
+//! HTML between `[code]` marks, which are removed here.
 
 use nightshift_alert::text::single_line;
 use nightshift_pipeline::{DeliveryError, Report, Showing};
@@ -10,14 +10,15 @@ use super::config::{ServiceNowConfig, ServiceNowResolve};
 use crate::document::{Section, header};
 use crate::line::Line;
 
-/// Longest `short_description` (dictionary of `task`). What is longer is cut there without a word.
+/// Longest `short_description` (dictionary of `task`). ServiceNow silently cuts longer text.
 pub(super) const SHORT: usize = 160;
-/// Longest `description` (dictionary of `task`), and what we let a work note have, whose own limit an instance may set.
+/// Longest `description` (dictionary of `task`), and our limit for a work note, whose own limit depends on the
+/// instance.
 pub(super) const LONG: usize = 4_000;
 /// Longest `correlation_id` and `correlation_display` (dictionary of `task`).
 pub(super) const CORRELATION: usize = 100;
 
-/// What makes an incident (`POST /api/now/table/incident`).
+/// Builds the request that makes an incident (`POST /api/now/table/incident`).
 pub(super) fn incident(
     showing: &Showing,
     config: &ServiceNowConfig,
@@ -62,7 +63,7 @@ pub(super) fn incident(
     Ok(Value::Object(fields))
 }
 
-/// A work note on what came later.
+/// Builds the work note for a later report.
 pub(super) fn note(showing: &Showing, config: &ServiceNowConfig) -> Result<String, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
@@ -79,12 +80,12 @@ pub(super) fn note(showing: &Showing, config: &ServiceNowConfig) -> Result<Strin
     Ok(text(first, sections, report, config, &mark::told(report)?))
 }
 
-/// The note that people are done with it.
+/// Builds the note that says that people closed the case.
 pub(super) fn closing(line: &Line, key: &str) -> String {
     format!("{}\n\n{key}", without_code(line.as_str()))
 }
 
-/// What an incident is set to then.
+/// Builds the fields of a resolved incident.
 pub(super) fn resolved(resolve: &ServiceNowResolve, line: &Line) -> Value {
     json!({
         "state": resolve.state,
@@ -100,7 +101,7 @@ fn addresses(report: &Report, config: &ServiceNowConfig) -> Vec<String> {
         .collect()
 }
 
-/// The first lines, what of the sections fits, and the key.
+/// Joins the first lines, the sections that fit, and the key.
 fn text<'a>(
     first: Vec<String>,
     sections: impl IntoIterator<Item = &'a Section>,
@@ -119,7 +120,7 @@ fn text<'a>(
     without_code(&parts.collect::<Vec<_>>().join("\n\n"))
 }
 
-/// The text without the marks between which a journal field shows HTML. Lengths stay.
+/// Removes the marks between which a journal field renders HTML. The length stays the same.
 fn without_code(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,5 @@
-//! Incidents in an instance on this machine: made once whatever is lost, told each thing once, plain text within its bounds.
+//! Tests against a local instance: each incident is made once whatever is lost, each note is added once, and text is
+//! plain and bounded.
 
 mod looks;
 

@@ -1,4 +1,4 @@
-//! A ServiceNow instance, for the tests: its Table API, with the silence in which it leaves out and cuts what it does not take.
+//! A fake ServiceNow instance for the tests. Its Table API silently drops and cuts what it does not accept.
 
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) struct Incident {
 
 pub(crate) struct Instance {
     pub(crate) incidents: Vec<Incident>,
-    /// What this instance requires beside what others do.
+    /// A field that only this instance requires.
     pub(crate) mandatory: Option<&'static str>,
     pub(crate) shows_correlation: bool,
     pub(crate) may_write: bool,
@@ -38,7 +38,7 @@ impl Instance {
         let (condition, order) = query.split_once('^').unwrap();
         assert_eq!(order, "ORDERBYsys_created_on");
         let case = condition.strip_prefix("correlation_id=").unwrap();
-        // A condition on a column that the user may not read is left out: everything is found.
+        // A condition on a column that the user may not read is dropped, so every record matches.
         let is_found =
             |one: &&Incident| !self.shows_correlation || one.fields["correlation_id"] == case;
         let found: Vec<Value> = self
@@ -73,7 +73,7 @@ impl Instance {
             ("correlation_display", CORRELATION),
         ] {
             let text = fields[name].as_str().unwrap();
-            // The instance would cut it without a word.
+            // The instance would silently cut longer text.
             assert!(text.encode_utf16().count() <= most, "{name}: {text}");
         }
         for name in ["impact", "urgency"] {
@@ -95,7 +95,7 @@ impl Instance {
 
 impl Incident {
     fn read(&self) -> Value {
-        // The newest first, each under a line of who and when.
+        // The newest note comes first, each below a line with its time and author.
         let notes: Vec<String> = self
             .notes
             .iter()

@@ -1,5 +1,5 @@
-//! The message of a case: report.md, "In fifteen seconds", as blocks, in that order. What has no room here stands in
-//! the thread, and the message says so.
+//! The message of a case as blocks, in the order of report.md, "In fifteen seconds". Parts without room go to the
+//! thread, and the message says so.
 
 use nightshift_pipeline::{CaseStatus, Report, Showing};
 use serde_json::{Value, json};
@@ -15,18 +15,17 @@ use crate::line::Line;
 use crate::links::Links;
 use crate::words;
 
-/// A message, ready to be sent.
+/// A message that is ready to send.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Message {
-    /// What notifications and screen readers have, escaped.
+    /// Escaped text for notifications and screen readers.
     pub(super) text: String,
-    /// Its blocks.
     pub(super) blocks: Vec<Value>,
-    /// Whether something had no room.
+    /// Whether something did not fit.
     pub(super) is_cut: bool,
 }
 
-/// How messages are made for a destination.
+/// The settings of a destination's messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Style {
     pub(super) links: Links,
@@ -34,7 +33,7 @@ pub(super) struct Style {
     pub(super) is_interactive: bool,
 }
 
-/// The message of a case, whatever its status.
+/// Builds the message of a case in any status.
 pub(super) fn message(showing: &Showing, style: &Style, reader: Reader) -> Message {
     if showing.is_early() {
         return early(showing, style, reader);
@@ -85,7 +84,7 @@ pub(super) fn message(showing: &Showing, style: &Style, reader: Reader) -> Messa
     }
 }
 
-/// That a case is looked into, or will not be any more.
+/// Returns the sentence that the case is being investigated or was cancelled.
 fn stands(report: &Report, language: Language) -> Line {
     match (report.called_off_by(), report.status) {
         (Some(who), _) => Line::of(language.of("Called off by ", "取消: "))
@@ -105,7 +104,7 @@ fn stands(report: &Report, language: Language) -> Line {
     }
 }
 
-/// A case that has no report yet, or never will: what is known of its alert, and that somebody looks.
+/// Builds the message of a case without a report: the facts of its alert and the status.
 fn early(showing: &Showing, style: &Style, reader: Reader) -> Message {
     let (report, language) = (&showing.report, style.language);
     let header = fit(early_header(report, language).as_str(), HEADER).into_owned();
@@ -122,7 +121,7 @@ fn early(showing: &Showing, style: &Style, reader: Reader) -> Message {
     sheet.close();
     let document = document(report, reader);
     if let Some(section) = section(&document, Part::Facts) {
-        // The last one, how severe it is, is not assessed yet; as it was sent it stands in the header.
+        // The last fact is the assessed severity, which is unknown yet. The header shows the severity as sent.
         facts(&mut sheet, section, known(section));
     }
     desk(&mut sheet, showing, language);
@@ -143,7 +142,7 @@ fn early(showing: &Showing, style: &Style, reader: Reader) -> Message {
     }
 }
 
-/// A reply that says what became other, so that somebody hears it: edits do not notify.
+/// Builds a reply that says what changed. Edits do not notify anybody, replies do.
 pub(super) fn reply(showing: &Showing, style: &Style, reader: Reader) -> Option<Message> {
     let language = style.language;
     let changes = change::changes(showing, language)?;
@@ -171,14 +170,14 @@ pub(super) fn section(document: &Document, part: Part) -> Option<&Section> {
     document.sections.iter().find(|one| one.part == part)
 }
 
-/// Header and summary, escaped: the one text that Slack reads for syntax.
+/// Returns the header and summary, escaped. This is the only text that Slack parses for syntax.
 fn fallback(header: &str, summary: &str) -> String {
     let summary = nightshift_alert::text::plain(summary, FALLBACK);
     let text = format!("{header}\n{summary}");
     escape(fit(text.trim_end(), FALLBACK).as_ref())
 }
 
-/// What is other than what stands here; the report itself tells what is other than in the one before.
+/// Adds what changed since the last delivery, unless the report itself compares with the same revision.
 fn changed(sheet: &mut Sheet, showing: &Showing, language: Language) {
     let before = showing.report.again.as_ref().map(|again| again.revision);
     if before.is_some() && before == showing.earlier().map(|shown| shown.revision) {
@@ -191,7 +190,7 @@ fn changed(sheet: &mut Sheet, showing: &Showing, language: Language) {
     }
 }
 
-/// Rich text of a section in so many units; whether something was left out.
+/// Adds a section as rich text of at most `most` units. Returns whether something was left out.
 fn put(sheet: &mut Sheet, section: &Section, most: usize, language: Language) -> bool {
     let mut left = most;
     let mut is_cut = false;
@@ -213,7 +212,7 @@ fn put(sheet: &mut Sheet, section: &Section, most: usize, language: Language) ->
             continue;
         }
         is_cut = true;
-        // A command is whole, or it is not here: half of one does something else.
+        // A command is shown whole or not at all, because half of one does something else.
         if let Block::Command(label, _) = block {
             let there = language.of(" it stands in the thread", " スレッドにあります");
             add(vec![Piece::new(Shape::Line, label, there, SENTENCE).0]);
@@ -222,7 +221,7 @@ fn put(sheet: &mut Sheet, section: &Section, most: usize, language: Language) ->
     is_cut
 }
 
-/// Two columns; whether something was cut.
+/// Adds facts in two columns. Returns whether something was cut.
 fn facts(sheet: &mut Sheet, section: &Section, most: usize) -> bool {
     let mut is_cut = false;
     let mut chars = 0;
@@ -243,7 +242,7 @@ fn facts(sheet: &mut Sheet, section: &Section, most: usize) -> bool {
     is_cut
 }
 
-/// How many facts an alert alone tells.
+/// Returns how many facts come from the alert alone.
 fn known(section: &Section) -> usize {
     match section.blocks.first() {
         Some(Block::Facts(facts)) => facts.len().saturating_sub(1),
@@ -251,7 +250,7 @@ fn known(section: &Section) -> usize {
     }
 }
 
-/// When it was last seen by the reader's own clock, which Slack knows, and how long ago that is whenever they look.
+/// Adds when the alert was last seen. Slack renders the time in the reader's time zone and keeps the age current.
 fn local_time(sheet: &mut Sheet, showing: &Showing, language: Language) {
     let alert = &showing.report.alert;
     let Some(last) = alert.last_seen.or(alert.first_seen) else {
@@ -269,7 +268,7 @@ fn local_time(sheet: &mut Sheet, showing: &Showing, language: Language) {
     sheet.put(piece);
 }
 
-/// What people did with it.
+/// Adds what people did with the case.
 fn desk(sheet: &mut Sheet, showing: &Showing, language: Language) {
     let acts = change::acts(&showing.desk, language);
     if acts.is_empty() {
@@ -288,7 +287,7 @@ fn desk(sheet: &mut Sheet, showing: &Showing, language: Language) {
     sheet.close();
 }
 
-/// Which case, who thought, at what cost; small, at the end.
+/// Adds small text with the case, the analyst and the cost.
 fn context(sheet: &mut Sheet, document: &Document, is_cut: bool, language: Language) {
     let about = section(document, Part::About).into_iter();
     let mut lines: Vec<String> = about

@@ -1,5 +1,5 @@
-//! A bot in a channel: posts a case's message or edits it, adds to its thread what that lacks, and finds what it
-//! posted.
+//! The bot of a channel. It posts or edits the message of a case, adds missing parts to its thread, and finds its own
+//! messages.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use super::client::{self, Api, CallError};
 use super::place::{self, DIGEST, PARENT, Place, REPORT};
 use super::thread::Below;
 
-/// Between two messages of a channel: about one a second (<https://docs.slack.dev/apis/web-api/rate-limits>).
+/// Pause between two messages of a channel, about one a second (<https://docs.slack.dev/apis/web-api/rate-limits>).
 pub(super) const PACE: Duration = Duration::from_secs(1);
-/// After this long no further message of a thread is begun: with one call that hangs a delivery stays shorter than the
-/// lease of who serves the channel (45 s). The rest follows with the next try.
+/// No further message of a thread is begun after this time. Even with one hanging call, a delivery then stays shorter
+/// than the channel's lease (45 s). The next attempt adds the rest.
 const BUSY: TimeDelta = TimeDelta::seconds(12);
-/// How far back a message is looked for that took the place of one that somebody removed.
+/// How far back the look-up searches for the replacement of a removed message.
 const REPLACED: TimeDelta = TimeDelta::days(1);
 
-/// Waits between two messages.
+/// The wait between two messages.
 #[async_trait]
 pub(super) trait Rest: Send + Sync {
     async fn rest(&self, time: Duration);
@@ -60,7 +60,7 @@ impl Bot {
         place::find(&self.api, &self.channel, window, is_it).await
     }
 
-    /// Posts the message or edits the one that is there; whether it is a new one.
+    /// Posts the message or edits the existing one. Returns whether the message is new.
     pub(super) async fn show(
         &self,
         showing: &Showing,
@@ -74,7 +74,7 @@ impl Bot {
             Err(CallError::Failed(error)) => return Err(error),
             Err(CallError::Gone(_)) => {}
         }
-        // Somebody removed it. Another one may stand in its place, of which we never heard.
+        // Somebody removed the message. A replacement may exist if the answer to its post was lost.
         let day = self.clock.now() - REPLACED;
         let since = place.at().map_or(day, |at| at.max(day));
         let other = self.look_up(&showing.report.case_id, (since, None)).await?;
@@ -110,9 +110,9 @@ impl Bot {
         let metadata = place::metadata(&showing.report.case_id, PARENT, showing.version);
         let mut body = body(&place.channel, message, &metadata);
         add(&mut body, "ts", json!(place.ts));
-        // The same edit twice is one edit.
+        // Repeating an edit changes nothing.
         match self.api.write("chat.update", &body, Repeat::Harmless).await {
-            // The channel that cases went to before: nobody reads it, or it is not there.
+            // The message is in a previously configured channel, which may be gone.
             Err(CallError::Failed(DeliveryError::Never { what }))
                 if place.channel != self.channel =>
             {
@@ -122,7 +122,8 @@ impl Bot {
         }
     }
 
-    /// Takes away the message of a case; one that is gone is away. Where nothing may be deleted it is edited instead.
+    /// Deletes the message of a case. A missing message counts as deleted. When Slack refuses to delete, the message
+    /// is edited instead.
     pub(super) async fn remove(
         &self,
         showing: &Showing,
@@ -145,7 +146,7 @@ impl Bot {
         }
     }
 
-    /// Adds to the thread what it lacks.
+    /// Adds the missing parts to the thread.
     pub(super) async fn add_below(
         &self,
         place: &Place,
@@ -205,7 +206,7 @@ impl Bot {
     }
 }
 
-/// What Slack is told of a message: nothing in it is parsed, nothing is unfurled.
+/// Builds the body of a post. Slack parses and unfurls nothing of it.
 pub(super) fn body(channel: &str, message: &Message, metadata: &Value) -> Value {
     json!({
         "channel": channel, "text": message.text, "blocks": message.blocks, "metadata": metadata,

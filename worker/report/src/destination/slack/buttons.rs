@@ -1,5 +1,5 @@
-//! What a reader can press. Links come from [`Links`] and [`console`] alone; the others ask for what people may do, and
-//! what comes of that is decided where presses arrive, by who pressed.
+//! The buttons of a message. Addresses come only from [`Links`] and [`console`]. The other buttons request actions,
+//! and the receiver of the press decides whether the person may do them.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::{DeskStatus, Report, Showing};
@@ -9,7 +9,8 @@ use super::rich::{Sheet, plain_text, units};
 use crate::Language;
 use crate::links::{Links, console};
 
-/// Buttons of an actions block: 25, <https://docs.slack.dev/reference/block-kit/blocks/actions-block>. There are 8.
+/// Adds the buttons. There are at most 8; a block takes 25,
+/// <https://docs.slack.dev/reference/block-kit/blocks/actions-block>.
 pub(super) fn put(
     sheet: &mut Sheet,
     showing: &Showing,
@@ -48,7 +49,7 @@ pub(super) fn put(
     }
 }
 
-/// What may be asked for as the case stands.
+/// Returns the actions that the state of the case allows.
 fn acts(showing: &Showing, language: Language) -> Vec<(&'static str, &'static str)> {
     let status = showing.desk.status;
     let (ended, closed) = (!showing.is_early(), status == DeskStatus::Closed);
@@ -77,12 +78,12 @@ fn acts(showing: &Showing, language: Language) -> Vec<(&'static str, &'static st
         .collect()
 }
 
-/// What is critical is never muted.
+/// Returns whether the alert may be muted. Critical alerts never are.
 fn may_be_muted(report: &Report) -> bool {
     report.severity.max(report.assessed_severity) < Severity::Critical
 }
 
-/// A button that leads somewhere, or asks for something.
+/// Builds a button that opens an address or requests an action.
 fn button(name: &str, label: &str, key: &str, value: &str) -> Value {
     json!({
         "type": "button", "action_id": format!("nightshift:{name}"), "text": plain_text(label), (key): value,

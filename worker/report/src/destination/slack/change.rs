@@ -1,4 +1,4 @@
-//! What is other than it was, and who did what: the parts of a message that its reader looks for the second time.
+//! What changed and what people did: the parts for a reader who sees a message again.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::{Act, ActKind, Desk, Showing};
@@ -7,11 +7,11 @@ use crate::Language;
 use crate::document::{differences, reasons};
 use crate::line::{Line, joined};
 
-/// Most acts that are named; the latest are.
+/// Most actions of people that are listed. The latest ones are.
 const MOST_ACTS: usize = 4;
 
-/// `verdict Inconclusive → True positive; severity High → Critical; revision 1 → 2`, and why; none where nothing changed that a
-/// report says.
+/// Returns what changed and why, such as `verdict Inconclusive → True positive; severity High → Critical; revision 1
+/// → 2`. Returns `None` if nothing that a report says changed.
 pub(super) fn changes(showing: &Showing, language: Language) -> Option<Line> {
     let shown = showing.earlier().filter(|_| showing.is_changed())?;
     let report = &showing.report;
@@ -26,7 +26,7 @@ pub(super) fn changes(showing: &Showing, language: Language) -> Option<Line> {
     Some(joined([said, revision, reasons(report, language)], "; "))
 }
 
-/// What people did with it, the latest last.
+/// Returns what people did with the case, the latest last.
 pub(super) fn acts(desk: &Desk, language: Language) -> Vec<Line> {
     let skipped = desk.acts.len().saturating_sub(MOST_ACTS);
     desk.acts

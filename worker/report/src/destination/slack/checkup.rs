@@ -1,5 +1,5 @@
-//! A look at Slack: whose token it is, what it may, and whether the channel can be read.
-//! <https://docs.slack.dev/reference/methods/auth.test>; scopes stand in the header `x-oauth-scopes`.
+//! The probe of Slack: the user and scopes of the token, and whether the channel can be read.
+//! <https://docs.slack.dev/reference/methods/auth.test>; the header `x-oauth-scopes` lists the scopes.
 
 use nightshift_engine::Checkup;
 use nightshift_pipeline::DeliveryError;
@@ -8,7 +8,7 @@ use super::super::checkup::{WHY, reach, refused};
 use super::bot::Bot;
 use super::hook::Hook;
 
-/// Scopes that every channel needs, and what for. Those of the history are told by the channel itself.
+/// Scopes that every channel needs, each with its purpose. Reading the channel itself checks the history scopes.
 const SCOPES: [(&str, &str); 2] = [
     ("chat:write", "nothing can be posted"),
     (
@@ -29,7 +29,7 @@ impl Bot {
         };
         let granted: Vec<&str> = scopes.split(',').map(str::trim).collect();
         for (scope, why) in SCOPES {
-            // Another that speaks the Web API may not tell of scopes.
+            // Another server with the Web API may not report scopes.
             if !scopes.is_empty() && !granted.contains(&scope) {
                 checkup.error(
                     "destination.scope",
@@ -53,7 +53,7 @@ impl Bot {
 }
 
 impl Hook {
-    /// It can only be seen that its machine answers: what it is told is posted.
+    /// Probes an incoming webhook. Only its machine can be checked, because whatever is sent to it is posted.
     pub(super) async fn examine(&self) -> Checkup {
         let mut checkup = Checkup::default();
         match self.caller() {

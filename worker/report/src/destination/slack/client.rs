@@ -1,5 +1,6 @@
-//! Slack's Web API: calls, and what its answers mean. HTTP 200 with `ok: false` is an error, and some are for ever.
-//! <https://docs.slack.dev/apis/web-api/>, errors of each method under <https://docs.slack.dev/reference/methods>.
+//! Slack's Web API: calls, and the meaning of its answers. HTTP 200 with `ok: false` is an error, and some errors are
+//! permanent. <https://docs.slack.dev/apis/web-api/>, errors of each method under
+//! <https://docs.slack.dev/reference/methods>.
 
 use nightshift_engine::Checkup;
 use nightshift_pipeline::DeliveryError;
@@ -13,17 +14,17 @@ use url::Url;
 use super::super::checkup::hear;
 use super::super::http::{Caller, Repeat, SecretSource, clean};
 
-/// Bytes of an answer that are read: a page of messages with their blocks.
+/// Bytes of an answer that are read, enough for a page of messages with their blocks.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 /// Media type that Slack wants for JSON.
 const JSON: &str = "application/json; charset=utf-8";
 
-/// Why a call did not do what it should.
+/// Why a call failed.
 #[derive(Debug)]
 pub(super) enum CallError {
-    /// The message that it is about is not there, or can no longer be edited.
+    /// The message does not exist or can no longer be edited.
     Gone(String),
-    /// What else.
+    /// Any other failure.
     Failed(DeliveryError),
 }
 
@@ -45,7 +46,7 @@ impl From<CallError> for DeliveryError {
     }
 }
 
-/// An answer, as far as it is used.
+/// The fields of an answer that are used.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Said {
     ok: bool,
@@ -53,19 +54,19 @@ pub(super) struct Said {
     error: String,
     #[serde(default)]
     needed: String,
-    /// Id of the channel that it was posted to.
+    /// Id of the channel of the posted message.
     #[serde(default)]
     pub(super) channel: String,
-    /// Which message was posted.
+    /// Timestamp, and therefore id, of the posted message.
     #[serde(default)]
     pub(super) ts: String,
     /// Messages of a channel or thread.
     #[serde(default)]
     pub(super) messages: Vec<Message>,
-    /// Who is called.
+    /// The user of the token.
     #[serde(default)]
     user: String,
-    /// And where.
+    /// The workspace of the token.
     #[serde(default)]
     team: String,
     #[serde(default)]
@@ -73,7 +74,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Where the next page begins.
+    /// Returns the cursor of the next page.
     pub(super) fn next_cursor(&self) -> Option<&str> {
         let cursor = self.response_metadata.next_cursor.as_str();
         (!cursor.is_empty()).then_some(cursor)
@@ -86,7 +87,7 @@ struct Paging {
     next_cursor: String,
 }
 
-/// A message of a channel, as far as it is used.
+/// The fields of a message that are used.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Message {
     #[serde(default)]
@@ -104,7 +105,7 @@ struct Metadata {
 }
 
 impl Message {
-    /// What stands under this name in its metadata of this type.
+    /// Returns a value of the message's metadata if that has this type.
     pub(super) fn key(&self, event_type: &str, name: &str) -> Option<&str> {
         let is_ours = self.metadata.event_type == event_type;
         is_ours
@@ -149,7 +150,7 @@ impl Api {
         self.call(method, request, Repeat::Harmless).await
     }
 
-    /// Whose token it is; gives its scopes, with commas between, where they are told.
+    /// Records the user of the token and returns its scopes, separated by commas, if Slack reports them.
     pub(super) async fn identity(&self, checkup: &mut Checkup) -> Result<String, DeliveryError> {
         let token = self.caller.secret("token", &self.token)?;
         let request = self.caller.client().get(self.at("auth.test")?);
@@ -200,7 +201,7 @@ impl Api {
     }
 }
 
-/// What an error of Slack's means.
+/// Converts an error of Slack's.
 fn meaning(method: &str, said: &Said, after_secs: Option<u64>, repeat: Repeat) -> CallError {
     let error = clean(&said.error);
     let what = |hint: &str| format!("Slack answered {method} with {error}{hint}");
@@ -218,7 +219,7 @@ fn meaning(method: &str, said: &Said, after_secs: Option<u64>, repeat: Repeat) -
         | "request_timeout"
         | "team_added_to_org"
         | "message_limit_exceeded" => later(),
-        // Slack says of both that "some aspect of the operation" may have been done.
+        // For both, Slack says that "some aspect of the operation" may have been done.
         "internal_error" | "fatal_error" => match repeat {
             Repeat::Doubles => DeliveryError::Unclear {
                 what: what(" (it may have been done)"),
@@ -237,7 +238,7 @@ fn meaning(method: &str, said: &Said, after_secs: Option<u64>, repeat: Repeat) -
     })
 }
 
-/// What somebody can do about it.
+/// Returns what an operator can do about an error.
 fn hint(error: &str) -> &'static str {
     match error {
         "channel_not_found" => {

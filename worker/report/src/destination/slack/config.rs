@@ -1,4 +1,4 @@
-//! Where in Slack reports go, and as what.
+//! The configuration of a Slack destination.
 
 use url::Url;
 
@@ -8,22 +8,22 @@ use crate::{Language, Links};
 /// Slack's Web API, <https://docs.slack.dev/apis/web-api/>.
 pub const SLACK_API: &str = "https://slack.com/api";
 
-/// How reports reach Slack.
+/// The way in which reports reach Slack.
 #[derive(Clone)]
 pub enum SlackWay {
-    /// As an app: posts, edits, threads, and looks up what it posted. Each report is shown once.
+    /// An app that posts, edits, threads, and looks up what it posted. Each report is shown once.
     Bot {
-        /// Id of the channel, `C0123ABCD`; the app must be a member.
+        /// Id of the channel, such as `C0123ABCD`. The app must be a member.
         channel: String,
-        /// The bot token, `xoxb-…`; read again at each call.
+        /// The bot token, `xoxb-…`. It is read at each call.
         token: SecretSource,
-        /// Where the Web API is: [`SLACK_API`], or another that speaks it.
+        /// Address of the Web API: [`SLACK_API`], or a compatible server.
         api_url: String,
     },
-    /// By an incoming webhook, the lesser way: no edits, no thread, no buttons, and a report whose answer was lost is
-    /// posted again (at least once). Its whole address is the secret.
+    /// An incoming webhook without edits, threads and buttons. A report whose answer was lost is posted again (at
+    /// least once). The whole address is secret.
     Webhook {
-        /// The address, `https://hooks.slack.com/services/…`; read again at each post.
+        /// The address, `https://hooks.slack.com/services/…`. It is read at each post.
         url: SecretSource,
     },
 }
@@ -31,26 +31,26 @@ pub enum SlackWay {
 /// A channel of Slack.
 #[derive(Clone)]
 pub struct SlackConfig {
-    /// Its name in configuration and metrics.
+    /// The name in configuration and metrics.
     pub name: String,
-    /// How it is reached.
+    /// The way in which reports reach Slack.
     pub way: SlackWay,
-    /// Whether people can press buttons: only where something answers them (`POST /slack/interactions`).
+    /// Whether messages have buttons. They need a receiver (`POST /slack/interactions`).
     pub interactive: bool,
     /// Language of labels.
     pub language: Language,
-    /// Where links lead.
+    /// The links that reports contain.
     pub links: Links,
-    /// Proxy, authorities, plain http.
+    /// Network access: proxy, certificate authorities, plain http.
     pub access: Access,
 }
 
 impl SlackConfig {
-    /// What no type can say.
+    /// Validates the configuration.
     ///
     /// # Errors
     ///
-    /// Names the key, what is wrong and what would fit.
+    /// Names the key, the problem and what would fit.
     pub fn check(&self) -> Result<(), DestinationError> {
         let bad = |key, problem: &str| Err(DestinationError::bad(&self.name, key, problem));
         if let Err(problem) = self.links.check() {
@@ -70,14 +70,15 @@ impl SlackConfig {
         }
     }
 
-    /// The API's address, with a `/` at its end so that methods are joined to it.
+    /// Returns the address of the API with a final `/`, to which methods are joined.
     pub(super) fn api(&self, api_url: &str) -> Result<Url, DestinationError> {
         let text = format!("{}/", api_url.trim_end_matches('/'));
         self.access.check(&self.name, "api_url", &text)
     }
 }
 
-/// `C…`, or `G…` of an old private channel; a name (`#soc`) cannot be edited or read by.
+/// Returns whether this is a channel id: `C…`, or `G…` for an old private channel. A name (`#soc`) cannot be used to
+/// edit or read.
 fn is_channel(id: &str) -> bool {
     (2..=30).contains(&id.len())
         && id.starts_with(['C', 'G'])

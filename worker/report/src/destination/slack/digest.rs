@@ -12,10 +12,10 @@ use crate::words;
 
 /// Most characters of a line.
 const LINE: usize = 300;
-/// Most feeds, sources and destinations that are named.
+/// Most feeds, sources and destinations that are listed.
 const MOST: usize = 10;
 
-/// What a day brought.
+/// Builds the message of a day.
 pub(super) fn message(digest: &Digest, style: &Style) -> Message {
     let language = style.language;
     let day = digest.day.format("%Y-%m-%d");
@@ -64,7 +64,7 @@ pub(super) fn message(digest: &Digest, style: &Style) -> Message {
     }
 }
 
-/// `41 alerts · 12 triaged · 3 open · 1 failure · 0.4210 USD`.
+/// Returns the totals: `41 alerts · 12 triaged · 3 open · 1 failure · 0.4210 USD`.
 fn summary(digest: &Digest, language: Language) -> Line {
     let sum = |of: fn(&FeedDay) -> u64| digest.arrived.iter().map(of).fold(0, u64::saturating_add);
     let say = |number, words| Line::default().count(language, number, words);
@@ -202,7 +202,7 @@ fn failures(digest: &Digest, language: Language) -> Vec<Line> {
     counts.chain(undelivered).collect()
 }
 
-/// How many there are that are not named.
+/// Adds a line with the number of entries that are not listed.
 fn with_rest(mut lines: Vec<Line>, total: u64, language: Language) -> Vec<Line> {
     let named = u64::try_from(lines.len()).unwrap_or(u64::MAX);
     if total > named {
@@ -215,7 +215,7 @@ fn with_rest(mut lines: Vec<Line>, total: u64, language: Language) -> Vec<Line> 
     lines
 }
 
-/// A heading and what stands below it; that there is nothing is said.
+/// Adds a heading and its lines. An empty list is shown as such.
 fn list(sheet: &mut Sheet, title: &str, lines: Vec<Line>, language: Language) {
     if lines.is_empty() {
         let label = format!("{title}: ");

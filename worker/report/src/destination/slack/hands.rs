@@ -1,4 +1,4 @@
-//! The clock of the tests: waiting moves it, and nothing sleeps.
+//! A clock for the tests that advances by waiting. Nothing sleeps.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use nightshift_engine::Clock;
 
 use super::bot::Rest;
 
-/// A clock that moves when somebody waits.
+/// A clock that advances when somebody waits.
 pub(super) struct Hands(Mutex<DateTime<Utc>>);
 
 impl Hands {

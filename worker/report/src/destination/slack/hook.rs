@@ -1,8 +1,8 @@
-//! An incoming webhook of Slack: the lesser way, where an organisation gives no bot token.
+//! An incoming webhook of Slack, for organisations that grant no bot token.
 //! <https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks>
 //!
-//! It says "ok" and nothing more: what was posted can neither be edited nor found, so a report whose answer was lost is
-//! posted again, and says that it may be there twice.
+//! The answer is only "ok", so a post can be neither edited nor found. A report whose answer was lost is posted again
+//! with a note that it may be a duplicate.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub(super) struct Hook {
 }
 
 impl Hook {
-    /// Posts it; a post whose answer was lost is sent again, and `repeated` then says so in its reader's language. The
-    /// address is a secret: people mend it while reports wait.
+    /// Posts a message. `repeated` is set when an earlier answer was lost; the message then says so in this language.
+    /// A bad address is retryable, because people can correct the secret while reports wait.
     pub(super) async fn post(
         &self,
         message: &Message,
@@ -38,7 +38,7 @@ impl Hook {
         })?;
         let mut blocks = message.blocks.clone();
         if let Some(language) = repeated {
-            // Below the header, which is read first.
+            // The note goes below the header, which is read first.
             blocks.insert(blocks.len().min(1), may_be_here_twice(language));
         }
         let body = json!({

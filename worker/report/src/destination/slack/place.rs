@@ -1,5 +1,5 @@
-//! Which message of Slack shows a case, and how it is found again: by metadata that each message carries and nobody
-//! sees. <https://docs.slack.dev/messaging/message-metadata>
+//! The identity of a Slack message that shows a case, and the look-up of it by invisible metadata.
+//! <https://docs.slack.dev/messaging/message-metadata>
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use super::client::{Api, Message};
 pub(super) const REPORT: &str = "triage_report";
 /// Type of the metadata of a digest.
 pub(super) const DIGEST: &str = "triage_digest";
-/// The part of a case that is the message itself.
+/// The part of a case that is the message itself, not its thread.
 pub(super) const PARENT: &str = "report";
-/// How long Slack may still do what it was asked when its answer was lost, before a look-up is believed.
+/// How long Slack may still work on a call whose answer was lost. A look-up before that proves nothing.
 pub(super) const SETTLE: Duration = Duration::from_secs(15);
-/// How far Slack's clock and the store's may be apart, and how long a call may take: both sides of a look-up.
+/// Margin on both sides of a look-up, for a difference of the clocks and the duration of a call.
 const MARGIN_SECS: i64 = 600;
-/// Messages of a page. Of ours one can have 53 KB, with all that is not ASCII escaped, and a page of these must fit into
-/// what is read of an answer; no more than 200 are advised (<https://docs.slack.dev/apis/web-api/pagination>).
+/// Messages per page. One of ours can have 53 KB with all non-ASCII text escaped, and a page of these must fit into
+/// the bound of an answer. Slack recommends at most 200 (<https://docs.slack.dev/apis/web-api/pagination>).
 const PAGE: usize = 100;
-/// Most pages that are read; in a channel with more than these in a few minutes nothing is found, and nothing sent. Slack
-/// lets 50 be read in a minute (tier 3, <https://docs.slack.dev/apis/web-api/rate-limits>).
+/// Most pages that are read. If a channel has more than these within minutes, nothing is found and nothing is sent.
+/// Slack allows 50 pages a minute (tier 3, <https://docs.slack.dev/apis/web-api/rate-limits>).
 const MOST_PAGES: usize = 50;
 
-/// A message.
+/// The identity of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) channel: String,
@@ -35,12 +35,12 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// What it is called in the outbox.
+    /// Returns the id that the outbox keeps.
     pub(super) fn to_id(&self) -> String {
         format!("{}/{}", self.channel, self.ts)
     }
 
-    /// The message that the outbox calls so.
+    /// Parses an id that the outbox keeps.
     pub(super) fn parse(id: &str) -> Option<Self> {
         let (channel, ts) = id.split_once('/')?;
         (!channel.is_empty() && is_ts(ts)).then(|| Self {
@@ -49,26 +49,27 @@ impl Place {
         })
     }
 
-    /// When it was posted.
+    /// Returns when the message was posted.
     pub(super) fn at(&self) -> Option<DateTime<Utc>> {
         let secs = self.ts.split('.').next()?.parse().ok()?;
         DateTime::from_timestamp(secs, 0)
     }
 }
 
-/// `1700000000.000100`: when a message was posted, and its id in the channel.
+/// Returns whether this is a timestamp of Slack, such as `1700000000.000100`. It is also the id of a message in its
+/// channel.
 fn is_ts(ts: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     ts.split_once('.')
         .is_some_and(|(secs, rest)| is_number(secs) && is_number(rest) && ts.len() <= 30)
 }
 
-/// The metadata of a message of a case.
+/// Builds the metadata of a message of a case.
 pub(super) fn metadata(case: &str, part: &str, version: u64) -> Value {
     json!({ "event_type": REPORT, "event_payload": { "case": case, "part": part, "version": version } })
 }
 
-/// The message that is it and was posted between these times, if there is one.
+/// Finds the message that matches and was posted between these times.
 pub(super) async fn find(
     api: &Api,
     channel: &str,
@@ -96,7 +97,7 @@ pub(super) async fn find(
     Ok(found)
 }
 
-/// The parts that stand below a message.
+/// Returns the parts in the thread of a message.
 pub(super) async fn parts(
     api: &Api,
     place: &Place,
@@ -119,7 +120,7 @@ pub(super) async fn parts(
     Ok(parts)
 }
 
-/// Reads page after page until there is none, or no more is wanted.
+/// Reads page after page until the last, or until `take` returns false.
 async fn pages(
     api: &Api,
     method: &str,

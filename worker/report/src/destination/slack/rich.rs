@@ -1,7 +1,7 @@
-//! Block Kit by hand: text of documents as rich text and plain text, neither of which Slack reads for mentions, links
-//! or emoji. <https://docs.slack.dev/reference/block-kit/blocks/rich-text-block>
+//! Builders of Block Kit blocks: documents as rich text and plain text, in which Slack parses no mentions, links or
+//! emoji. <https://docs.slack.dev/reference/block-kit/blocks/rich-text-block>
 //!
-//! Nothing here is `mrkdwn`: what came from outside has no syntax to break out of.
+//! Nothing here is `mrkdwn`, so foreign text has no syntax to break out of.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ use super::limits::{BLOCK, BLOCKS, MESSAGE};
 use crate::Language;
 use crate::document::Block;
 
-/// UTF-16 units of a text.
+/// Returns the length in UTF-16 units.
 pub(super) fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// The text in at most this many units, cut between graphemes, with `…` where something is missing.
+/// Shortens text to this many units, between graphemes, and marks a cut with `…`.
 pub(super) fn fit(text: &str, most: usize) -> Cow<'_, str> {
     if units(text) <= most {
         return Cow::Borrowed(text);
@@ -38,11 +38,10 @@ pub(super) fn fit(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What stands between the entries of a line that lists things.
+/// The separator of listed entries.
 const BETWEEN: &str = "; ";
 
-/// As [`fit`], of a line that may list things: one that would be cut goes with those behind it, for half of an id or of an
-/// address names another.
+/// Shortens text as [`fit`] does, but drops listed entries whole. Half of an id or address would name another one.
 fn fit_list(text: &str, most: usize) -> Cow<'_, str> {
     let Cow::Owned(short) = fit(text, most) else {
         return Cow::Borrowed(text);
@@ -53,7 +52,7 @@ fn fit_list(text: &str, most: usize) -> Cow<'_, str> {
     })
 }
 
-/// Text for the one place that Slack reads for syntax: the fallback of a message.
+/// Escapes text for the fallback of a message, the only place that Slack parses for syntax.
 /// <https://docs.slack.dev/messaging/formatting-message-text#escaping>
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
@@ -61,43 +60,42 @@ pub(super) fn escape(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// A text object that is nothing but text.
+/// Makes a plain text object.
 pub(super) fn plain_text(text: &str) -> Value {
     json!({ "type": "plain_text", "text": text, "emoji": false })
 }
 
-/// A run of rich text.
+/// Makes a run of rich text.
 pub(super) fn span(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// A run of bold rich text.
+/// Makes a bold run of rich text.
 pub(super) fn bold(text: &str) -> Value {
     json!({ "type": "text", "text": text, "style": { "bold": true } })
 }
 
-/// How a piece of rich text stands.
+/// The layout of a piece of rich text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// A line of its own.
     Line,
-    /// A bullet; deeper ones have a higher number.
+    /// A bullet with its indentation.
     Bullet(u8),
-    /// Preformatted: a command.
+    /// A command, preformatted.
     Command,
 }
 
-/// A piece of rich text that is whole or not there.
+/// A piece of rich text that is added whole or not at all.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     pub(super) shape: Shape,
     pub(super) spans: Vec<Value>,
-    /// UTF-16 units of it, the line break included.
+    /// Length in UTF-16 units, with the line break.
     pub(super) chars: usize,
 }
 
 impl Piece {
-    /// A bold label, then text, cut to this many units together.
+    /// Makes a piece of a bold label and text, cut to this many units together. Returns whether the text was cut.
     pub(super) fn new(shape: Shape, label: &str, text: &str, most: usize) -> (Self, bool) {
         let room = most.saturating_sub(units(label) + 1);
         let short = fit(text, room);
@@ -105,7 +103,7 @@ impl Piece {
         if !label.is_empty() {
             spans.push(bold(label));
         }
-        // Slack refuses empty runs of text, and lines without any.
+        // Slack refuses empty runs and lines without runs.
         if !short.is_empty() {
             spans.push(span(&short));
         } else if label.is_empty() {
@@ -120,7 +118,6 @@ impl Piece {
         (piece, matches!(short, Cow::Owned(_)))
     }
 
-    /// A heading.
     pub(super) fn heading(text: &str) -> Self {
         Self {
             shape: Shape::Line,
@@ -129,12 +126,12 @@ impl Piece {
         }
     }
 
-    /// A line of our own.
+    /// Makes a line of our own words.
     pub(super) fn say(text: &str) -> Self {
         Self::new(Shape::Line, "", text, BLOCK).0
     }
 
-    /// Lines to paste.
+    /// Makes a command to copy.
     fn command(lines: &[String]) -> Self {
         let text = lines.join("\n");
         let chars = units(&text) + 1;
@@ -146,8 +143,8 @@ impl Piece {
     }
 }
 
-/// What a block of a document is in rich text, each piece of at most so many units; and whether something was cut. A
-/// command is whole, however long.
+/// Converts a block of a document into pieces of at most so many units. Returns whether something was cut. Commands
+/// are never cut.
 pub(super) fn pieces(block: &Block, language: Language, most: usize) -> (Vec<Piece>, bool) {
     let colon = |label: &str| {
         let end = if label.ends_with(['?', '？']) {
@@ -186,10 +183,10 @@ pub(super) fn pieces(block: &Block, language: Language, most: usize) -> (Vec<Pie
     }
 }
 
-/// Units of a message that are kept for a last word.
+/// Units of a message that are reserved for a last line.
 const RESERVE: usize = 100;
 
-/// The blocks of one message. What does not fit is not put: it is asked before.
+/// The blocks of one message. Callers check with `has_room` before they add anything.
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
     blocks: Vec<Value>,
@@ -199,17 +196,16 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// Whether rich text of this many units fits yet, in a block of its own if need be.
+    /// Returns whether rich text of this many units still fits, in a block of its own if necessary.
     pub(super) fn has_room(&self, chars: usize) -> bool {
         self.chars + chars + RESERVE <= MESSAGE && self.blocks.len() + 2 <= BLOCKS && chars <= BLOCK
     }
 
-    /// Whether nothing stands on it.
     pub(super) fn is_empty(&self) -> bool {
         self.blocks.is_empty() && self.open.is_empty()
     }
 
-    /// Puts rich text behind what stands there.
+    /// Appends a piece of rich text.
     pub(super) fn put(&mut self, piece: Piece) {
         if self.open_chars + piece.chars > BLOCK {
             self.close();
@@ -238,7 +234,7 @@ impl Sheet {
         }
     }
 
-    /// Lines below each other are one section: what Slack puts between two is not told.
+    /// Appends a line. Consecutive lines become one section, because Slack does not document the space between two.
     fn line(&mut self, spans: Vec<Value>) {
         let section = self
             .open
@@ -255,7 +251,7 @@ impl Sheet {
         }
     }
 
-    /// Ends a block of rich text.
+    /// Ends the current block of rich text.
     pub(super) fn close(&mut self) {
         if !self.open.is_empty() {
             let elements = std::mem::take(&mut self.open);
@@ -265,14 +261,13 @@ impl Sheet {
         self.open_chars = 0;
     }
 
-    /// Puts a block of another kind, of this many units.
+    /// Adds a block of another kind with this many units.
     pub(super) fn block(&mut self, block: Value, chars: usize) {
         self.close();
         self.chars += chars;
         self.blocks.push(block);
     }
 
-    /// The blocks.
     pub(super) fn finish(mut self) -> Vec<Value> {
         self.close();
         self.blocks
@@ -287,7 +282,7 @@ mod tests {
     fn a_list_is_cut_between_its_entries() {
         let text = "3 within 12 h: a (1qsk); b (2qsk); c (3qsk)";
         assert_eq!(fit_list(text, 43), text);
-        // One unit too many is cut as many are.
+        // A text that is one unit too long is cut as any longer one.
         for most in [42, 41, 40] {
             assert_eq!(fit_list(text, most), "3 within 12 h: a (1qsk); b (2qsk); …");
         }

@@ -1,9 +1,8 @@
-//! A Slack on this machine, as strict as the documented one, that keeps what it is told and can break off at any
-//! moment.
+//! A local Slack that is as strict as the documentation. It keeps what it receives and can break off at any moment.
 //!
-//! It has the clock of the test. The tests of the whole let the program post to it too.
+//! It uses the clock of the test. The end-to-end tests use it too.
 
-// Its folder is named, for the tests of the whole have this file too.
+// The path is explicit because the end-to-end tests include this file as well.
 #[path = "stub/limits.rs"]
 pub(crate) mod limits;
 
@@ -20,25 +19,25 @@ use url::Url;
 
 use super::super::webhook::{Post, read, say};
 
-/// The channel that it has.
+/// The only channel.
 pub(crate) const CHANNEL: &str = "C0123ABCD";
-/// The token that it knows.
+/// The only valid token.
 pub(crate) const TOKEN: &str = "xoxb-hush";
 
-/// What happens to a call.
+/// A fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is done, and then nobody hears of it.
+    /// The call is done and its answer is lost.
     LostAfter,
-    /// It is not done, and nobody hears of that.
+    /// The call is not done and its answer is lost.
     LostBefore,
-    /// HTTP 429 with so many seconds.
+    /// HTTP 429 with so many seconds to wait.
     TooMany(u64),
     /// `ok: false` with this error.
     Says(&'static str),
 }
 
-/// A message that it keeps.
+/// A stored message.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     pub(crate) ts: String,
@@ -49,13 +48,13 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// What stands under this name in the metadata.
+    /// Returns a value of the metadata.
     pub(crate) fn key(&self, name: &str) -> String {
         let payload = &self.body["metadata"]["event_payload"];
         payload[name].as_str().unwrap_or_default().to_owned()
     }
 
-    /// What notifications say.
+    /// Returns the text of notifications.
     pub(crate) fn text(&self) -> &str {
         self.body["text"].as_str().unwrap_or_default()
     }
@@ -72,7 +71,6 @@ struct State {
     number: u32,
 }
 
-/// It.
 pub(crate) struct Slack {
     pub(crate) url: String,
     state: Arc<Mutex<State>>,
@@ -100,7 +98,7 @@ impl Slack {
         }
     }
 
-    /// What happens to a call of this method, the how-many-th call of all it is.
+    /// Sets the function that returns the fault of a call, by its method and number.
     pub(crate) fn breaks(&self, faults: impl FnMut(&str, usize) -> Option<Fault> + Send + 'static) {
         self.state.lock().unwrap().faults = Box::new(faults);
     }
@@ -109,13 +107,13 @@ impl Slack {
         self.state.lock().unwrap().calls.clone()
     }
 
-    /// Messages of the channel, without those of threads.
+    /// Returns the messages of the channel without those of threads.
     pub(crate) fn channel(&self) -> Vec<Kept> {
         let kept = self.all().into_iter();
         kept.filter(|one| one.thread_ts.is_none()).collect()
     }
 
-    /// Messages of threads.
+    /// Returns the messages of threads.
     pub(crate) fn below(&self) -> Vec<Kept> {
         let kept = self.all().into_iter();
         kept.filter(|one| one.thread_ts.is_some()).collect()
@@ -125,14 +123,14 @@ impl Slack {
         self.state.lock().unwrap().kept.clone()
     }
 
-    /// As if its last message had been posted so many times more.
+    /// Repeats the last message so many times.
     pub(crate) fn repeat_the_last(&self, times: usize) {
         let kept = &mut self.state.lock().unwrap().kept;
         let last = kept.last().unwrap().clone();
         kept.extend(std::iter::repeat_n(last, times));
     }
 
-    /// Somebody removes a message.
+    /// Removes a message as a person would.
     pub(crate) fn remove(&self, ts: &str) {
         self.state.lock().unwrap().kept.retain(|one| one.ts != ts);
     }
@@ -259,7 +257,7 @@ impl State {
         Ok(json!({ "ok": true, "channel": CHANNEL, "ts": ts }))
     }
 
-    /// Messages of the channel, the newest first, or of a thread, the oldest first.
+    /// Returns messages of the channel, newest first, or of a thread, oldest first.
     fn page(
         &self,
         query: &HashMap<String, String>,
@@ -316,7 +314,7 @@ impl State {
     }
 }
 
-/// JSON as Slack writes it: what is not ASCII stands escaped, six bytes for each UTF-16 unit.
+/// Serialises JSON as Slack does: everything beyond ASCII is escaped, six bytes for each UTF-16 unit.
 fn ascii(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {

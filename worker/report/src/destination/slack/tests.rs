@@ -1,5 +1,4 @@
-//! Reports in a Slack on this machine: how they look, that each is there once, and that nothing from outside is more
-//! than text in them.
+//! Tests against a local Slack: the layout of messages, that each is posted once, and that foreign text is inert.
 
 mod errors;
 mod follow;
@@ -36,7 +35,7 @@ fn config(url: &str) -> SlackConfig {
     }
 }
 
-/// A Slack, and a destination that posts to it.
+/// Starts a Slack and a destination that posts to it.
 async fn soc() -> (Arc<Hands>, Slack, SlackDestination) {
     let clock = Hands::new();
     let slack = Slack::start(clock.clone()).await;
@@ -44,13 +43,13 @@ async fn soc() -> (Arc<Hands>, Slack, SlackDestination) {
     (clock, slack, to)
 }
 
-/// A report of a case of its own.
+/// Returns the report as a case of its own.
 fn case(number: usize, mut report: Report) -> Showing {
     report.case_id = format!("case-{number:04}");
     Showing::first(report)
 }
 
-/// What a case is as its alert alone tells.
+/// Returns a case with only the facts of its alert.
 fn early() -> Report {
     let mut report = fixture::failed();
     report.status = CaseStatus::Running;
@@ -58,7 +57,7 @@ fn early() -> Report {
     report
 }
 
-/// A later version of what is shown.
+/// Returns a later version of a delivery.
 fn later(showing: &Showing, remote_id: Option<String>, report: Report) -> Showing {
     Showing {
         version: showing.version + 1,
@@ -71,7 +70,7 @@ fn later(showing: &Showing, remote_id: Option<String>, report: Report) -> Showin
     }
 }
 
-/// What the outbox keeps of a delivery.
+/// A delivery as the outbox keeps it.
 struct Wish {
     showing: Showing,
     attempts: u32,
@@ -79,7 +78,7 @@ struct Wish {
     not_before: DateTime<Utc>,
 }
 
-/// Delivers as the delivery loop does, with the test's clock; what was refused for ever comes back.
+/// Delivers as the delivery loop does, with the clock of the test. Returns what was refused for good.
 async fn drive(clock: &Hands, to: &SlackDestination, showings: Vec<Showing>) -> Vec<Showing> {
     let mut refused = Vec::new();
     let wish = |showing| Wish {
@@ -119,7 +118,7 @@ async fn drive(clock: &Hands, to: &SlackDestination, showings: Vec<Showing>) -> 
     refused
 }
 
-/// One try, as `Delivering` makes it.
+/// Makes one attempt as the delivery loop does.
 async fn attempt(
     clock: &Hands,
     to: &SlackDestination,
@@ -148,7 +147,7 @@ async fn attempt(
     result.map(|_| ())
 }
 
-/// The cases of these messages, each with its part.
+/// Returns the case and part of each message.
 fn keys(kept: &[stub::Kept]) -> Vec<(String, String)> {
     let mut keys: Vec<_> = kept
         .iter()

@@ -1,5 +1,5 @@
-//! What stands below the message: all that it had no room for, then further findings, timeline, plan with results,
-//! evidence, indicators. Each message of the thread has a key of its own, so that none is added twice.
+//! The thread below the message: what did not fit there, then further findings, timeline, plan with results, evidence
+//! and indicators. Each message of the thread has its own key, so none is added twice.
 
 use nightshift_pipeline::Showing;
 
@@ -9,7 +9,7 @@ use super::rich::{Piece, Sheet, escape, fit, pieces};
 use crate::Language;
 use crate::document::{Document, Part, Reader, document};
 
-/// What is never in the message itself.
+/// The parts that are never in the message itself.
 const BELOW: [Part; 11] = [
     Part::Later,
     Part::Details,
@@ -23,7 +23,7 @@ const BELOW: [Part; 11] = [
     Part::Evidence,
     Part::Indicators,
 ];
-/// What is there, and here too where it had no room there.
+/// The parts of the message, repeated in the thread when they did not fit.
 const ABOVE: [Part; 6] = [
     Part::Head,
     Part::First,
@@ -36,16 +36,15 @@ const ABOVE: [Part; 6] = [
 /// A message of the thread.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Below {
-    /// Its key within the case.
+    /// The key within the case.
     pub(super) part: String,
-    /// What it says.
     pub(super) message: Message,
-    /// Whether the channel sees it too, and is notified.
+    /// Whether the channel also shows the message and is notified.
     pub(super) is_broadcast: bool,
 }
 
-/// What belongs below the message of a case as it stands; the first is a change that somebody should hear. One that is
-/// not the message that was edited before is bare: it gets the details, whatever was told below that one.
+/// Returns the thread of a case. The first message may be a change that the channel is notified of. `is_bare` means
+/// that the message is not the one edited before, so it gets all details again.
 pub(super) fn below(
     showing: &Showing,
     style: &Style,
@@ -54,7 +53,7 @@ pub(super) fn below(
     is_bare: bool,
 ) -> Vec<Below> {
     let report = &showing.report;
-    // A message with replies leaves a mark where it was: a canary is taken away without one.
+    // A deleted message with replies leaves a trace in the channel. A canary gets no replies, so that none is left.
     if showing.is_early() || report.is_canary() || (showing.minor && !is_bare) {
         return Vec::new();
     }
@@ -62,7 +61,7 @@ pub(super) fn below(
     if !showing.minor
         && let Some(message) = reply(showing, style, reader)
     {
-        // By what it says, not by its version: the same change is told once, however often it is tried.
+        // The key is what the change says, not its version. The same change is posted once however often it is tried.
         let part = format!(
             "r{}.changed.{}.{}",
             report.revision,
@@ -90,7 +89,7 @@ pub(super) fn below(
     all
 }
 
-/// The sections, flowing over as many messages as they need, up to a bound.
+/// Spreads the sections over as many messages as they need, up to a bound.
 fn messages(document: &Document, is_cut: bool, language: Language) -> Vec<Message> {
     let above = ABOVE.iter().filter(|_| is_cut);
     let sections = above
@@ -106,7 +105,8 @@ fn messages(document: &Document, is_cut: bool, language: Language) -> Vec<Messag
         let mut made = vec![Piece::heading(title)];
         for block in &one.blocks {
             let all = pieces(block, language, BLOCK - 1).0;
-            // A command that no block holds is on the page alone: half of one does something else.
+            // A command that is longer than a block is only on the page of the case, because half of one does
+            // something else.
             made.extend(all.into_iter().filter(|piece| piece.chars <= BLOCK));
         }
         for piece in made {

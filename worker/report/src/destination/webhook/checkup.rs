@@ -1,4 +1,5 @@
-//! A look at a receiver: whether somebody answers. Nothing is posted: what it thinks of a report only a report tells.
+//! The probe of a webhook: whether the receiver answers. Nothing is posted, so only a real report shows whether the
+//! receiver accepts one.
 
 use nightshift_engine::Checkup;
 

@@ -1,4 +1,4 @@
-//! Where a webhook is.
+//! The configuration of a webhook.
 
 use std::path::PathBuf;
 
@@ -6,29 +6,29 @@ use url::Url;
 
 use super::super::http::{Access, DestinationError};
 
-/// Where a webhook is.
+/// The configuration of a webhook.
 #[derive(Clone, Default)]
 pub struct WebhookConfig {
-    /// Its name in configuration and metrics.
+    /// The name in configuration and metrics.
     pub name: String,
-    /// The address that is posted to, `https://…`.
+    /// The address that reports are posted to, `https://…`.
     pub url: String,
-    /// Whether plain http may go to another machine than this.
+    /// Whether plain http to other machines is allowed.
     pub allow_private: bool,
-    /// PEM file of authorities that are trusted beside those of the system.
+    /// PEM file of certificate authorities that are trusted beside those of the system.
     pub ca_file: Option<PathBuf>,
-    /// Proxy, as a URL. Without it those of the environment count; `none`: no proxy.
+    /// Proxy URL. The default is the proxy of the environment; `none` disables it.
     pub proxy: Option<String>,
-    /// Which part of all cases is traced here, from 0 to 1: receivers are told whether this one is.
+    /// Fraction of all cases that are traced, from 0 to 1. It decides the sampled flag that receivers get.
     pub traced: f64,
 }
 
 impl WebhookConfig {
-    /// The address, where it may be posted to.
+    /// Validates the configuration and returns the address.
     ///
     /// # Errors
     ///
-    /// Names the key, what is wrong and what would fit.
+    /// Names the key, the problem and what would fit.
     pub fn check(&self) -> Result<Url, DestinationError> {
         self.access().check(&self.name, "url", &self.url)
     }

@@ -1,7 +1,7 @@
-//! The body of a post: a CloudEvent whose data is the report as `--format json` has it.
+//! The body of a post: a CloudEvent whose data is the report as `--format json` prints it.
 //!
-//! Nothing in the envelope comes from an alert, a tool or an analyst. What is in the data does: it is plain, not defanged,
-//! and data to who reads it.
+//! Nothing in the envelope comes from an alert, a tool or an analyst. The data may contain foreign values, which are
+//! not defanged.
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::{DeliveryError, Report};
@@ -11,14 +11,14 @@ use super::super::case_id;
 use super::trace::Trace;
 use crate::json;
 
-/// The type of event; it changes when the data changes its meaning.
+/// The type of an event. It changes when the meaning of the data changes.
 const TYPE: &str = "dev.nightshift.report.v1";
-/// The type of the second event of a canary: it came through, and whatever the first one made can go.
+/// The type of a canary's second event. It tells the receiver to clean up what the first one made.
 const CANARY_OVER: &str = "dev.nightshift.canary.over.v1";
-/// Where events come from: with the id it is unique, as case ids are random.
+/// The source of events. Source and id together are unique, because case ids are random.
 const SOURCE: &str = "/nightshift";
 
-/// All but the data.
+/// The event without its data.
 #[derive(Serialize)]
 struct Envelope<'a> {
     specversion: &'static str,
@@ -33,8 +33,8 @@ struct Envelope<'a> {
     trace: &'a Trace,
 }
 
-/// The id of a report's post, and its body. Both are the same for the same report; when a canary is over, they are those of
-/// a second event.
+/// Returns the id and the body of a report's post. Both are the same for the same report. `is_over` makes the second
+/// event of a canary.
 pub(super) fn event(
     report: &Report,
     is_over: bool,
@@ -83,7 +83,7 @@ mod tests {
         event(report, is_over, &Trace::of(report, 1.0))
     }
 
-    /// The attributes of CloudEvents 1.0 that a receiver goes by, and the report behind them.
+    /// Returns the attributes of CloudEvents 1.0 that a receiver reads, and the report in the data.
     fn read(report: &Report) -> (Value, Report) {
         let (id, body) = told(report, false).unwrap();
         let moves = |c: char| c.is_control() || matches!(c, '\u{202e}' | '\u{200b}');

@@ -1,4 +1,4 @@
-//! Signatures as Standard Webhooks has them: `v1,` and the base64 of an HMAC-SHA256 over `id.timestamp.body`.
+//! Signatures according to Standard Webhooks: `v1,` and the base64 of an HMAC-SHA256 over `id.timestamp.body`.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD as ALPHABET;
@@ -7,21 +7,21 @@ use hmac::{Hmac, KeyInit, Mac};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::Sha256;
 
-/// What a symmetric secret begins with.
+/// The prefix of a symmetric secret.
 const PREFIX: &str = "whsec_";
-/// How long a key may be, in bytes: the specification's bounds.
+/// Allowed length of a key in bytes, from the specification.
 const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
-/// Base64 with or without its padding: people lose it when they copy.
+/// Base64 with or without padding, which people lose when they copy.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &ALPHABET,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Keys, each of which signs: while a secret is exchanged, receivers may know the old one or the new.
+/// The keys, each of which signs. During an exchange of the secret, receivers may know the old key or the new one.
 pub(super) struct Keys(Vec<SecretSlice<u8>>);
 
 impl Keys {
-    /// Reads one secret, or several with spaces between. The error never holds any of it.
+    /// Parses one secret, or several separated by spaces. Errors never contain any of it.
     pub(super) fn parse(secret: &SecretString) -> Result<Self, String> {
         let words = secret.expose_secret().split_whitespace();
         let keys: Vec<_> = words.map(key).collect::<Result<_, _>>()?;
@@ -31,7 +31,7 @@ impl Keys {
         Ok(Self(keys))
     }
 
-    /// The value of the header `webhook-signature`.
+    /// Returns the value of the header `webhook-signature`.
     pub(super) fn sign(&self, id: &str, timestamp: i64, body: &str) -> String {
         let signatures: Vec<String> = self
             .0
@@ -49,7 +49,7 @@ impl Keys {
     }
 }
 
-/// How to come by a secret.
+/// The advice on how to make a secret.
 const HOW: &str = "make one with: echo \"whsec_$(openssl rand -base64 32)\"";
 
 fn key(word: &str) -> Result<SecretSlice<u8>, String> {

@@ -1,4 +1,4 @@
-//! A receiver on this machine: it says what it is told, and remembers what it was sent, byte for byte.
+//! A local receiver that answers as told and keeps each request byte for byte.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 /// A header of an answer after which the connection stays open.
 pub(crate) const STAYS_OPEN: &str = "x-stays-open: 1\r\n";
 
-/// One post.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Post {
     pub(crate) line: String,
@@ -32,7 +32,8 @@ pub(crate) struct Stub {
 }
 
 impl Stub {
-    /// Says one after the other, one to a connection; an empty one hangs up without a word. The last again and again.
+    /// Starts a receiver that gives these answers, one per connection, and then repeats the last. An empty answer
+    /// closes the connection.
     pub(crate) async fn start(says: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook?key=hush", listener.local_addr().unwrap());
@@ -51,7 +52,7 @@ impl Stub {
     }
 }
 
-/// An answer.
+/// Builds an answer.
 pub(crate) fn say(status: u16, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -75,7 +76,7 @@ async fn serve(listener: TcpListener, says: Vec<String>, posts: Arc<Mutex<Vec<Po
     }
 }
 
-/// Reads one request; without a length it has no body.
+/// Reads one request. A request without a length has no body.
 pub(crate) async fn read(stream: &mut TcpStream) -> Post {
     let mut bytes = Vec::new();
     loop {

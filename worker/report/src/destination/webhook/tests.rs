@@ -1,4 +1,4 @@
-//! Posts to a receiver on this machine: what it gets, and what its answers mean.
+//! Tests against a local receiver: the contents of posts, and the meaning of answers.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::fixture;
 
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// A second later at each look.
+/// A clock that advances a second at each reading.
 struct Ticking(Mutex<DateTime<Utc>>);
 
 impl Clock for Ticking {
@@ -40,7 +40,7 @@ fn secret() -> SecretSource {
     Arc::new(|| Ok(SECRET.into()))
 }
 
-/// HMAC by its definition (RFC 2104), so that no code of ours checks itself.
+/// Computes an HMAC by its definition (RFC 2104), independent of the product code.
 fn hmac(key: &[u8], text: &str) -> Vec<u8> {
     let pad = |with: u8| {
         let mut block = [with; 64];
@@ -51,7 +51,7 @@ fn hmac(key: &[u8], text: &str) -> Vec<u8> {
     Sha256::digest([&pad(0x5c)[..], &inner].concat()).to_vec()
 }
 
-/// The error of one answer, and what it says.
+/// Returns the error after one answer, and its message.
 async fn error_of(answer: String) -> (DeliveryError, String) {
     let stub = Stub::start(vec![answer]).await;
     let report = fixture::true_positive();
@@ -81,7 +81,7 @@ async fn a_post_is_a_signed_cloud_event() {
         "application/cloudevents+json; charset=utf-8"
     );
     assert_eq!(post.header("webhook-id"), "k3f9-x2mq-7d1w.r1");
-    // A second after 2026-11-20T03:14:00Z.
+    // One second after 2026-11-20T03:14:00Z.
     assert_eq!(post.header("webhook-timestamp"), "1795144441");
     let key = STANDARD
         .decode(SECRET.trim_start_matches("whsec_"))
@@ -94,7 +94,7 @@ async fn a_post_is_a_signed_cloud_event() {
     let event: Value = serde_json::from_str(&post.body).unwrap();
     assert_eq!(event["id"], post.header("webhook-id"));
     assert_eq!(event["subject"], "k3f9-x2mq-7d1w");
-    // The report's own time, not the time of the post.
+    // The time of the report, not of the post.
     assert_eq!(event["time"], "2026-11-20T03:14:00Z");
     assert_eq!(event["data"], serde_json::to_value(&report).unwrap());
 }
@@ -114,7 +114,7 @@ async fn f26_a_receiver_that_hung_up_knows_the_second_post_for_the_same() {
     let [first, second] = stub.posts().try_into().unwrap();
     assert_eq!(first.header("webhook-id"), second.header("webhook-id"));
     assert_eq!(first.body, second.body);
-    // The time of a post is its own, and signed with it.
+    // Each post has its own time, which is signed.
     for differs in ["webhook-timestamp", "webhook-signature"] {
         assert_ne!(first.header(differs), second.header(differs));
     }
@@ -123,7 +123,7 @@ async fn f26_a_receiver_that_hung_up_knows_the_second_post_for_the_same() {
 #[tokio::test]
 async fn f26_killed_at_every_boundary_every_post_has_the_id_of_the_first() {
     let report = fixture::true_positive();
-    // Killed before anything was sent, after the send, and before it was noted, at each of two processes.
+    // The process is killed before the send, after it, or before the record, at each of two processes.
     for killed_after in [0, 1, 2] {
         let mut says = vec![String::new(); killed_after];
         says.push(say(204, "", ""));
@@ -200,7 +200,7 @@ async fn what_passes_is_tried_again_and_what_does_not_is_never() {
         (503, true),
         (504, true),
     ] {
-        // Where it would lead is another machine: nobody may go there.
+        // The redirect leads to another machine and must not be followed.
         let (error, what) = error_of(say(status, "location: http://192.0.2.1/\r\n", "")).await;
         let later = matches!(error, DeliveryError::Later { .. });
         assert_eq!(later, is_later, "{status}: {what}");
@@ -260,7 +260,7 @@ async fn an_answer_without_end_is_not_read_to_its_end() {
 
 #[tokio::test]
 async fn nobody_there_is_tried_again() {
-    // Nobody listens on port 1.
+    // Nothing listens on port 1.
     let error = to("http://127.0.0.1:1/hush", secret())
         .deliver(&Showing::first(fixture::true_positive()))
         .await

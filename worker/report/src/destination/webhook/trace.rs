@@ -1,13 +1,13 @@
-//! Where in its trace a report comes from: told to the receiver as W3C headers, and in the event as CloudEvents has it
-//! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/extensions/distributed-tracing.md>). It is the same at
-//! each try, as all of an event is.
+//! The trace context of a report, sent as W3C headers and as the CloudEvents extension
+//! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/extensions/distributed-tracing.md>). Like the rest
+//! of an event, it is the same at each attempt.
 
 use nightshift_alert::{CaseTrace, TraceContext};
 use nightshift_pipeline::Report;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde::Serialize;
 
-/// What a receiver can go on from: the triage of the case.
+/// The trace context that a receiver continues from: the triage of the case.
 #[derive(Serialize)]
 pub(super) struct Trace {
     traceparent: String,
@@ -16,7 +16,7 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    /// That of a report, where `ratio` of all cases is traced.
+    /// Returns the trace context of a report when a fraction `ratio` of all cases is traced.
     pub(super) fn of(report: &Report, ratio: f64) -> Self {
         let from = report.trace.as_ref();
         let trace = CaseTrace::of(&report.case_id, report.revision, from);

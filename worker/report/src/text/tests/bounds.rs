@@ -1,4 +1,4 @@
-//! How much stands in a part, and where the rest of it is.
+//! Tests of the bounds of each part, and of the references to the rest.
 
 use insta::assert_snapshot;
 use nightshift_engine::Stance;
@@ -6,7 +6,7 @@ use nightshift_pipeline::{FindingEntry, Report};
 
 use crate::{fixture, text};
 
-/// One that cites nothing.
+/// Returns a finding that cites nothing.
 fn finding(claim: String, stance: Stance) -> FindingEntry {
     FindingEntry {
         claim,
@@ -17,7 +17,7 @@ fn finding(claim: String, stance: Stance) -> FindingEntry {
     }
 }
 
-/// A cleared case with so many records, findings of either kind, and gaps.
+/// Returns a cleared case with so many records, findings on either side, and gaps.
 fn report(records: usize, findings: usize, against: usize, gaps: usize) -> Report {
     let mut report = fixture::benign();
     let record = report.exonerations.remove(0);
@@ -36,7 +36,7 @@ fn report(records: usize, findings: usize, against: usize, gaps: usize) -> Repor
     report
 }
 
-/// The lines of a part of it.
+/// Returns the lines of one part.
 fn part(shown: &str, title: &str) -> String {
     let from = shown.lines().skip_while(|line| *line != title).skip(1);
     let lines: Vec<&str> = from.take_while(|line| !line.is_empty()).collect();

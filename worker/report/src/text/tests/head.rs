@@ -1,4 +1,4 @@
-//! What stands before everything else: what changed, who thought, what must not be missed.
+//! Tests of the first section: what changed, the analyst, and warnings.
 
 use insta::assert_snapshot;
 use nightshift_alert::IndicatorKind;
@@ -35,7 +35,7 @@ fn another_revision_says_first_what_changed_and_why_there_is_one() {
     assert_snapshot!(head(&report), @" Since revision 1 verdict, severity and urgency stay as they were");
 }
 
-/// A word for why that this version does not know is not shown as it stands.
+/// An unknown reason from a newer version is not shown verbatim.
 fn again_of_a_newer_version(report: &mut nightshift_pipeline::Report) {
     report.again.as_mut().unwrap().why = Some("moon_phase".into());
 }
@@ -98,7 +98,7 @@ fn two_reports_tell_that_the_prompts_were_edited_between_them() {
         shown.contains("openai/gpt-x-mini · prompts 1a2b3c4d · 0.0312 USD"),
         "{shown}"
     );
-    // Older reports do not say, and where no model is asked there are none.
+    // Older reports do not record prompts, and without a model there are none.
     report.prompts.clear();
     assert!(!said(&report).contains("prompts"));
 }
@@ -132,7 +132,7 @@ fn what_the_playbook_concluded_is_not_shown_as_the_models_work() {
         shown.contains("! No model answered (no answer: HTTP 500 <b>): rules made this report."),
         "{shown}"
     );
-    // The model had concluded; only a second look at that was the playbook's.
+    // The model had concluded. The playbook gave only the second answer.
     report.models = vec!["openai/gpt-x".into()];
     let takeover = report.takeover.as_mut().unwrap();
     (takeover.at, takeover.concluded) = ("conclude:blanked".into(), false);
@@ -178,7 +178,7 @@ fn other_cases_say_what_they_are_and_what_they_share() {
         let (_, after) = words.split_once("Other cases: ").unwrap();
         after.split_once(" Do this first").unwrap().0.to_owned()
     };
-    // A report of an older version knows their ids alone.
+    // A report of an older version has only the ids of other cases.
     assert!(report.reach.others.is_empty());
     assert_eq!(said(&report), "a1b2-c3d4-e5f6");
     let other = |id: &str, at: &str, more: serde_json::Value| {
@@ -240,7 +240,7 @@ fn where_there_are_more_other_cases_than_were_looked_for_it_says_at_least() {
     assert_eq!(said(&report), (true, false));
     report.reach.others_cut = true;
     assert_eq!(said(&report), (false, true));
-    // Those of the same finding are told first, and however old they are: they say nothing of where the search ended.
+    // Cases of the same finding come first whatever their age, so they do not show where the search ended.
     for old in &mut report.reach.others[..5] {
         old.opened_at -= chrono::TimeDelta::days(3);
     }
@@ -266,10 +266,10 @@ fn a_title_that_is_too_long_keeps_what_it_happened_to_and_whole_words() {
     report.title = format!("{long} on web-server-prod-01");
     assert_snapshot!(header(&report, 140), @"▲ Act now · True positive · Critical [PLAYBOOK] — EC2 instance is communicating with an IP… on web-server-prod-01 (production-project-12345)");
     assert_snapshot!(header(&report, 255), @"▲ Act now · True positive · Critical [PLAYBOOK] — EC2 instance is communicating with an IP address on a custom threat list of the organisation on web-server-prod-01 (production-project-12345)");
-    // Named within, and what is cut off behind it is no loss.
+    // The subject is named within the title, and what is cut off after it is no loss.
     report.title = format!("web-server-prod-01 is at work: {long}");
     assert_snapshot!(header(&report, 140), @"▲ Act now · True positive · Critical [PLAYBOOK] — web-server-prod-01 is at work: EC2 instance is communicating… (production-project-12345)");
-    // Without a blank there is no word to end with.
+    // Text without a space is cut within its word.
     report.title = "x".repeat(300);
     assert_snapshot!(header(&report, 140), @"▲ Act now · True positive · Critical [PLAYBOOK] — xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… on web-server-prod-01 (production-project-12345)");
     assert!(header(&report, 140).chars().count() <= 140);
@@ -288,17 +288,17 @@ fn a_long_name_in_a_long_title_is_told_once_and_so_is_what_happened() {
     let role = "AWSReservedSSO_AdministratorAccess_0123456789abcdef";
     let what = "is anomalously invoking APIs commonly used in Discovery tactics";
     report.alert.subject = Some(role.to_owned());
-    // Where the whole name fits, it stays whole.
+    // The whole name stays if it fits.
     report.title = format!("The user AssumedRole : {role} {what}.");
     assert_snapshot!(header(&report), @"▲ Act now · True positive · Critical [PLAYBOOK] — The user AssumedRole : AWSReservedSSO_AdministratorAccess_0123456789abcdef… (444455556666)");
     report.title = format!("{role} {what}.");
     assert_snapshot!(header(&report), @"▲ Act now · True positive · Critical [PLAYBOOK] — AWSReservedSSO_AdministratorAccess_0123456789abcdef is anomalously… (444455556666)");
-    // Where it does not, it is shortened where it stands.
+    // A name that does not fit is shortened in place.
     let mail = "nightly-export-of-the-warehouse@production-project-12345.iam.gserviceaccount.com";
     report.alert.subject = Some(mail.to_owned());
     report.title = format!("{mail} {what}.");
     assert_snapshot!(header(&report), @"▲ Act now · True positive · Critical [PLAYBOOK] — nightly-export-of-the-warehouse@prod… is anomalously invoking APIs… (444455556666)");
-    // Behind what is cut off, it follows the words before it.
+    // A name behind the cut follows the words before it.
     report.title = format!("An account {what} by {mail}");
     assert_snapshot!(header(&report), @"▲ Act now · True positive · Critical [PLAYBOOK] — An account is anomalously… on nightly-export-of-the-warehouse@prod… (444455556666)");
 }
@@ -314,7 +314,7 @@ fn a_source_that_was_only_to_be_asked_was_not_asked() {
         shown.contains("asked: asset_lookup [E2], change_lookup [E5]"),
         "{shown}"
     );
-    // One that failed was.
+    // A look-up that failed was asked all the same.
     assert!(
         shown.contains("asked: vpc_flow [E7] (access denied: vpc flow)"),
         "{shown}"

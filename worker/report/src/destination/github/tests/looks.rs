@@ -1,4 +1,4 @@
-//! What an issue and a comment look like, and that nothing of the attacker's works in them.
+//! Tests of the layout of issues and comments, and that text of an attacker is inert in them.
 
 use nightshift_pipeline::Report;
 use proptest::prelude::*;
@@ -328,7 +328,7 @@ fn a_comment_on_a_changed_verdict() {
     ");
 }
 
-/// What GitHub would make of it: no HTML but the key, no link but ours, nobody called.
+/// Checks how GitHub would render the text: no HTML but the key, no foreign link, no mention.
 fn check(report: &Report, language: Language) {
     let config = GitHubConfig {
         language,
@@ -384,7 +384,7 @@ fn live(body: &str, report: &Report) {
     }
 }
 
-/// A06: no `@name`, `#1` or `GH-1` stands where GitHub would look for one.
+/// A06: no `@name`, `#1` or `GH-1` remains where GitHub would read one.
 fn calls_nobody(text: &str) {
     let letters: Vec<char> = text.chars().collect();
     for pair in letters.windows(2) {

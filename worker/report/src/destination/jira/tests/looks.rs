@@ -1,4 +1,4 @@
-//! What an issue and a comment look like, and that nothing of the attacker's works in them.
+//! Tests of the layout of issues and comments, and that text of an attacker is inert in them.
 
 use nightshift_pipeline::Report;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use crate::destination::inert;
 use crate::fixture;
 use crate::hostile::strings;
 
-/// A document as its reader sees it.
+/// Renders a document as its reader sees it.
 fn outline(node: &Value) -> String {
     let content = || {
         let items = node["content"].as_array().unwrap();
@@ -278,7 +278,7 @@ fn a_comment_on_a_changed_verdict() {
     ");
 }
 
-/// Whether Jira takes it, and nothing in it works; how much of the limit it has.
+/// Checks that Jira accepts the document and that it is inert. Returns its length.
 fn check(report: &Report, language: Language) -> usize {
     let showing = inert::later(report);
     let config = JiraConfig {
@@ -308,7 +308,7 @@ fn check(report: &Report, language: Language) -> usize {
     longest
 }
 
-/// A05: what stands in code is of the catalogue, and every link is ours.
+/// A05: code comes from the catalogue, and every link is ours.
 fn commands_only(node: &Value, report: &Report) {
     if node["type"] == "codeBlock" {
         let text = node["content"][0]["text"].as_str().unwrap();

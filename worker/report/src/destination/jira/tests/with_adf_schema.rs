@@ -1,5 +1,5 @@
-//! Every document of ours is one by Atlassian's own JSON schema. `tests/services` fetches it and says where it is; where it is
-//! not, the test says so and ends, and `tests/run` leaves it out and counts it as skipped.
+//! Validates all documents against Atlassian's JSON schema. `tests/services` fetches the schema and announces its
+//! path. Without the schema the test prints that and ends, and `tests/run` counts it as skipped.
 
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ fn every_document_is_one_by_atlassians_own_schema() {
         &Line::of("Closed."),
         "nightshift:k3f9:closed",
     ));
-    // It is a check: what Jira refuses it refuses.
+    // The schema refuses what Jira refuses, so the check is real.
     let empty = json!({ "type": "text", "text": "" });
     let wrong = json!({ "version": 1, "type": "doc", "content": [{ "type": "paragraph", "content": [empty] }] });
     assert!(!validator.is_valid(&wrong));

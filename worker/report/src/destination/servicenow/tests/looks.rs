@@ -1,4 +1,4 @@
-//! What an incident and a work note look like, and that nothing of the attacker's works in them.
+//! Tests of the layout of incidents and work notes, and that text of an attacker is inert in them.
 
 use nightshift_pipeline::Report;
 use proptest::prelude::*;
@@ -306,7 +306,7 @@ fn a_note_on_a_changed_verdict() {
     ");
 }
 
-/// A miner with actions whose commands are this long.
+/// Returns the miner with commands of this length.
 fn long_commands(chars: usize) -> Report {
     let mut report = fixture::true_positive();
     for (action, id) in report.actions.iter_mut().zip('a'..) {
@@ -317,7 +317,7 @@ fn long_commands(chars: usize) -> Report {
     report
 }
 
-/// The description from what to do first on, without what makes the commands long.
+/// Returns the description from the first action on, without the padding of the commands.
 fn shown_short(chars: usize) -> String {
     let shown = shown(long_commands(chars), Language::En).replace(&"x".repeat(chars), "LONG");
     let (_, rest) = shown.split_once("Recommendations").unwrap();

@@ -1,4 +1,4 @@
-//! What Slack refuses, by its documentation: <https://docs.slack.dev/reference/block-kit> and the pages of the methods.
+//! What Slack refuses according to <https://docs.slack.dev/reference/block-kit> and the pages of the methods.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 type Checked = Result<(), String>;
 
-/// Arguments of `chat.postMessage` and `chat.update` that are known here.
+/// Arguments of `chat.postMessage` and `chat.update` that the stub knows.
 const ARGUMENTS: [&str; 12] = [
     "channel",
     "text",
@@ -64,7 +64,7 @@ pub(crate) fn check(body: &Value) -> Checked {
     want(chars <= 12_000, || format!("msg_blocks_too_long: {chars}"))
 }
 
-/// At most 15 keys of simple values and 8,000 bytes.
+/// Accepts at most 15 keys of simple values and 8,000 bytes.
 fn metadata(metadata: Option<&Value>) -> Checked {
     let why = || "invalid_metadata_format: metadata".to_owned();
     let metadata = metadata.and_then(Value::as_object).ok_or_else(why)?;
@@ -87,7 +87,7 @@ fn metadata(metadata: Option<&Value>) -> Checked {
     )
 }
 
-/// Its characters.
+/// Returns the number of characters.
 fn block(block: &Value) -> Result<usize, String> {
     match block["type"].as_str().unwrap_or_default() {
         "header" => {
@@ -148,7 +148,7 @@ fn rich(element: &Value) -> Result<usize, String> {
     }
 }
 
-/// No link, no mention, no emoji: only text, and times.
+/// Accepts only text and times, no link, mention or emoji.
 fn span(span: &Value, may_be_styled: bool) -> Result<usize, String> {
     match span["type"].as_str().unwrap_or_default() {
         "text" => {

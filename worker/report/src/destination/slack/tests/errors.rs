@@ -1,4 +1,4 @@
-//! What Slack refuses: for now, for ever, and what people are told to do.
+//! Tests of Slack's refusals: temporary, permanent, and the advice that people get.
 
 use super::super::place::SETTLE;
 use super::*;
@@ -52,7 +52,7 @@ async fn f28_a_busy_channel_is_waited_for_and_an_archived_one_drops_nothing() {
     let showings = (20..23)
         .map(|number| case(number, fixture::benign()))
         .collect();
-    // These go to the next destination of their route.
+    // The delivery loop hands these to the next destination of their route.
     assert_eq!(drive(&clock, &to, showings).await.len(), 3);
 }
 
@@ -107,7 +107,7 @@ async fn a_thread_that_broke_off_is_filled_up_and_not_begun_again() {
     assert!(!slack.below().is_empty());
 }
 
-/// Nobody waits for long: the next process may take the channel over.
+/// A delivery is bounded, because another process may take over the channel.
 #[tokio::test]
 async fn a_thread_that_takes_too_long_is_gone_on_with_by_the_next_try() {
     let (hands, slack, to) = soc().await;
@@ -140,7 +140,7 @@ async fn what_somebody_removed_is_posted_anew_and_once() {
     clock.wait(Duration::from_secs(5));
     let next = later(&showing, sent.remote_id.clone(), fixture::true_positive());
     let posted = slack.calls().len();
-    // Its answer is lost, and the outbox still knows the old one only.
+    // The answer is lost, so the outbox still has the old id.
     slack.breaks(move |method, number| {
         (number > posted && method == "chat.postMessage").then_some(Fault::LostAfter)
     });
@@ -154,7 +154,7 @@ async fn what_somebody_removed_is_posted_anew_and_once() {
     assert_ne!(again.remote_id, sent.remote_id);
 }
 
-/// Another channel was configured: that one gets what the one before does not take any more.
+/// A new channel is configured. It gets the cases that the previous one no longer accepts.
 #[tokio::test]
 async fn a_case_of_a_channel_that_is_gone_is_posted_in_the_one_that_is_configured() {
     let (_, slack, to) = soc().await;
@@ -169,7 +169,7 @@ async fn a_case_of_a_channel_that_is_gone_is_posted_in_the_one_that_is_configure
     assert!(!slack.below().is_empty(), "its thread is not in the other");
     let place = sent.remote_id.unwrap();
     assert!(place.starts_with(&format!("{CHANNEL}/")), "{place}");
-    // In its own channel a refusal is one.
+    // A refusal in the configured channel is final.
     next.remote_id = Some(place);
     let refused = to.deliver(&next).await.unwrap_err();
     assert!(
@@ -178,7 +178,7 @@ async fn a_case_of_a_channel_that_is_gone_is_posted_in_the_one_that_is_configure
     );
 }
 
-/// Parts of the thread below each message of the channel.
+/// Returns the parts of the thread of each message of the channel.
 fn threads(slack: &Slack) -> Vec<Vec<String>> {
     let below = slack.below();
     let of = |parent: &stub::Kept| {
@@ -192,7 +192,7 @@ fn threads(slack: &Slack) -> Vec<Vec<String>> {
     slack.channel().iter().map(of).collect()
 }
 
-/// A case that was told, whose message somebody removed, and a sighting or another verdict of the same triage after that.
+/// Returns a delivered case whose message was removed, with a later sighting or another verdict of the same revision.
 async fn removed(is_minor: bool) -> (Arc<Hands>, Slack, SlackDestination, Showing, Vec<String>) {
     let (clock, slack, to) = soc().await;
     let first = case(0, fixture::true_positive());
@@ -350,7 +350,7 @@ async fn an_incoming_webhook_has_the_report_and_no_more() {
     );
     let body: Value = serde_json::from_str(&stub.posts()[0].body).unwrap();
     assert_eq!(body["blocks"], to.preview(&showing)["blocks"]);
-    // What may be there twice says so, below its header.
+    // A possible duplicate says so below its header.
     let mut body: Value = serde_json::from_str(&stub.posts()[2].body).unwrap();
     let said = body["blocks"].as_array_mut().unwrap().remove(1);
     assert!(

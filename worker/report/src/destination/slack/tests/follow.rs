@@ -1,4 +1,4 @@
-//! A case as it goes on: first word, report, people, sightings, another verdict.
+//! Tests of a case over time: early message, report, actions of people, sightings, another verdict.
 
 use nightshift_engine::Verdict;
 use nightshift_pipeline::{Act, ActKind, Desk};
@@ -30,18 +30,18 @@ async fn what_is_wanted_when() {
     use CaseStatus::{Cancelled, Concluded, Failed, Queued, Running};
     use Severity::{Critical, High, Medium};
     let ended = Some(fixture::benign());
-    // First words for what is high or critical alone, and only once.
+    // Only high and critical alerts get an early message, and only once.
     assert!(with(High, Queued, &None, None, false));
     assert!(with(Critical, Running, &None, None, false));
     assert!(!with(Medium, Running, &None, None, false));
     assert!(!with(High, Running, &at, Some(early()), false));
-    // What was promised and will not come; what nobody heard of needs no end.
+    // An early message whose report will not come is updated. Without an early message nothing is sent.
     assert!(with(High, Cancelled, &at, Some(early()), false));
     assert!(!with(High, Cancelled, &None, None, false));
-    // No report is edited back into a first word.
+    // A report is not edited back into an early message.
     assert!(!with(High, Running, &at, ended.clone(), false));
     assert!(!with(High, Cancelled, &at, ended.clone(), false));
-    // Reports always; counts only where there is something to edit.
+    // Reports are always sent, counts only when there is a message to edit.
     assert!(with(Medium, Concluded, &None, None, false));
     assert!(with(Medium, Failed, &None, None, false));
     assert!(with(Medium, Concluded, &at, ended.clone(), true));
@@ -60,7 +60,7 @@ async fn a_first_word_becomes_the_report_and_people_leave_their_mark() {
     to.deliver(&second).await.unwrap();
     let below = slack.below().len();
     assert_eq!(slack.channel().len(), 1);
-    // A report after a first word is no change, and rings nobody.
+    // A report after an early message is no change and notifies nobody.
     assert!(slack.below().iter().all(|one| !one.is_broadcast));
     clock.wait(PACE);
     let mut third = later(&second, sent.remote_id, report);
@@ -85,7 +85,7 @@ async fn a_first_word_becomes_the_report_and_people_leave_their_mark() {
         !shown.contains("<!channel") && !shown.contains("<@U1"),
         "{shown}"
     );
-    // Who has it needs no button for that.
+    // An acknowledged case needs no button to acknowledge it.
     assert!(!shown.contains("nightshift:ack") && shown.contains("nightshift:close"));
 }
 
@@ -100,7 +100,7 @@ async fn a_verdict_that_got_worse_is_heard_and_one_that_got_better_is_not() {
     worse.revision = 2;
     worse.again = fixture::again().again;
     let second = later(&first, sent.remote_id.clone(), worse);
-    // Its process dies after the edit: the next one tells the thread.
+    // The process dies after the edit. The next attempt adds to the thread.
     to.deliver(&second).await.unwrap();
     clock.wait(PACE);
     to.deliver(&second).await.unwrap();
@@ -113,7 +113,7 @@ async fn a_verdict_that_got_worse_is_heard_and_one_that_got_better_is_not() {
     assert_eq!(rung[0].key("part"), "r2.changed.true_positive.critical");
     let text = rung[0].text();
     assert!(text.starts_with("It got worse: verdict Inconclusive, leans benign → True positive; severity High → Critical; urgency This shift → Act now; revision 1 → 2; triaged again because: severity rose as sent, new actor 203.0.113[.]99"), "{text}");
-    // The message itself says it once, and in the same words as any other.
+    // The message itself names the change once, in the usual words.
     let shown = slack.channel()[0].body["blocks"].to_string();
     assert!(
         shown.contains("Changed since revision 1: verdict Inconclusive → True positive"),
@@ -124,7 +124,7 @@ async fn a_verdict_that_got_worse_is_heard_and_one_that_got_better_is_not() {
         "{shown}"
     );
     assert_eq!(slack.channel().len(), 1);
-    // The details of the second run stand in the thread beside those of the first.
+    // The thread has the details of both revisions.
     for part in ["r1.0", "r2.0"] {
         assert_eq!(
             slack
@@ -210,7 +210,7 @@ async fn a_canary_is_posted_without_a_thread_and_taken_away() {
     fixture::spend(&mut showing, sent.remote_id);
     assert!(to.wants(&showing));
     clock.wait(PACE);
-    // Twice, for the first answer may have been lost.
+    // Delivered twice, because the first answer may have been lost.
     for _ in 0..2 {
         to.deliver(&showing).await.unwrap();
         assert_eq!(slack.channel().len(), 0);

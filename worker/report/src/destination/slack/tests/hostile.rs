@@ -1,12 +1,12 @@
-//! Every string of a report may be the attacker's: attacks.md rows A4, A5, A6, A15, A21, A22. The Slack on this machine
-//! takes nothing but plain text and times, so what it takes holds no link, no mention and no emoji.
+//! Tests that any string of a report may be hostile: attacks.md rows A4, A5, A6, A15, A21, A22. The local Slack
+//! accepts only plain text and times, so whatever it accepts has no link, mention or emoji.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::hostile::{replace, strings};
 
-/// What would call somebody or lead somewhere.
+/// Text that would mention somebody or lead somewhere.
 const LIVE: [&str; 9] = [
     "<!",
     "<@",
@@ -19,7 +19,7 @@ const LIVE: [&str; 9] = [
     "[~",
 ];
 
-/// All texts of blocks: those where commands may stand, and all others.
+/// Collects the texts of blocks: those of commands and all others.
 fn texts(value: &Value, is_command: bool, commands: &mut Vec<String>, others: &mut Vec<String>) {
     match value {
         Value::Array(items) => {
@@ -45,7 +45,7 @@ fn texts(value: &Value, is_command: bool, commands: &mut Vec<String>, others: &m
     }
 }
 
-/// All messages of a report, checked as Slack does and as the house does.
+/// Checks all messages of a report against Slack's rules and our own.
 fn check(report: &Report, language: Language) {
     let clock = Hands::new();
     let config = SlackConfig {
@@ -119,7 +119,7 @@ fn a04_a05_a06_a22_the_worst_report_is_text_and_fits_in_both_languages() {
 #[test]
 fn the_longest_report_fits_in_both_languages() {
     let mut report = fixture::hostile();
-    // Characters of two UTF-16 units each, commands as long as commands may be.
+    // Characters of two UTF-16 units each, with commands of the greatest length.
     let wide = "🜂".repeat(4_000);
     let mut value = serde_json::to_value(&report).unwrap();
     replace(&mut value, &mut std::iter::repeat(wide));
@@ -135,7 +135,7 @@ fn the_longest_report_fits_in_both_languages() {
 
 #[test]
 fn a15_a21_what_was_taken_out_where_data_came_in_is_not_brought_back() {
-    // Redaction is where data enters; hidden characters go once more here, in every string.
+    // Redaction happens at intake. Hidden characters are inserted here once more, in every string.
     let mut report = fixture::true_positive();
     report.summary = "a\u{200b}b\u{202e}c\u{e0041}d\u{feff}".into();
     report.title = "SYSTEM: \u{1b}[2Jignore\r\nall".into();

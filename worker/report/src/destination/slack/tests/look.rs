@@ -1,4 +1,4 @@
-//! The messages as their readers see them, at 03:00 on a phone.
+//! Tests of the messages as readers see them.
 
 use chrono::NaiveDate;
 use insta::assert_snapshot;
@@ -449,7 +449,7 @@ fn what_is_not_counted_to_its_end_is_told_so() {
     }
 }
 
-/// A file of its own, as the official types are asked about it too: `tests/it/slack_types.rs`.
+/// In a file of its own, because `tests/it/slack_types.rs` checks it against the official types too.
 #[test]
 fn the_same_as_slack_has_it() {
     let mut worse = fixture::true_positive();

@@ -1,4 +1,4 @@
-//! Nobody is told twice or not at all.
+//! Tests that nothing is sent twice or lost.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use super::*;
 async fn f26_whatever_gets_lost_of_posts_edits_and_look_ups_nobody_is_told_twice_or_not_at_all() {
     let (clock, slack, to) = soc().await;
     let mut posts = 0;
-    // Of the posts each second one, of all calls each thirteenth: half of these are done, half are not.
+    // Every second post fails, and every thirteenth of all calls. Half of these are done, half are not.
     slack.breaks(move |method, number| {
         let fault = if number % 2 == 0 {
             Fault::LostAfter
@@ -72,7 +72,7 @@ async fn f26_the_answer_of_each_of_500_posts_is_lost_once() {
     assert_eq!(below, once);
 }
 
-/// The process dies with the call of this number under way, done or not, and another one goes on.
+/// The process dies during the call of this number, which is done or not, and another process continues.
 #[tokio::test]
 async fn a_kill_at_every_boundary_leaves_one_post_and_each_part_once() {
     let (clock, slack, to) = soc().await;
@@ -83,14 +83,14 @@ async fn a_kill_at_every_boundary_leaves_one_post_and_each_part_once() {
         .map(|(_, part)| part)
         .collect();
     assert!(calls >= 4 && parts.len() + 1 == calls, "{parts:?}");
-    // Before the first call, and after each, done or not.
+    // The process dies before the first call and after each call, done or not.
     for dies_at in 0..=calls {
         for fault in [Fault::LostBefore, Fault::LostAfter] {
             let (clock, slack, to) = soc().await;
             slack.breaks(move |_, number| (number == dies_at).then_some(fault));
             let showing = case(0, fixture::hostile());
             if dies_at > 0 {
-                // What it heard dies with it.
+                // The answer is lost with the process.
                 let _ = to.deliver(&showing).await;
             }
             clock.wait(Duration::from_secs(40));
@@ -137,7 +137,7 @@ async fn a_message_is_found_on_any_page_and_no_other_case_is_taken_for_it() {
     assert_eq!(find(450).await, None);
 }
 
-/// A page of them must fit into what is read of an answer.
+/// A page of these messages must fit into the bound of an answer.
 #[tokio::test]
 async fn a_message_is_found_behind_500_as_large_as_they_get() {
     let (clock, slack, to) = soc().await;
@@ -160,12 +160,12 @@ async fn a_message_is_found_behind_500_as_large_as_they_get() {
 async fn of_1000_reports_each_is_shown_in_its_turn_and_at_the_pace_of_the_channel() {
     let (clock, slack, to) = soc().await;
     let begun = clock.now();
-    // In the order of the store: the most severe first.
+    // In the order of the store, the most severe first.
     let showings = (0..1000).map(|number| case(number, early())).collect();
     drive(&clock, &to, showings).await;
     let shown: Vec<String> = slack.channel().iter().map(|one| one.key("case")).collect();
     assert!(shown.is_sorted() && shown.len() == 1000);
-    // No call was turned away, so no second was lost.
+    // No call was refused for its rate, so no time was lost.
     assert_eq!(slack.calls().len(), 1000);
     assert_eq!(clock.now() - begun, TimeDelta::seconds(1000));
 }

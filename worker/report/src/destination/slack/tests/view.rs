@@ -1,4 +1,5 @@
-//! Blocks as their reader sees them: bold between stars, commands behind `$`, fields two in a row, buttons in brackets.
+//! Renders blocks as their reader sees them: bold between stars, commands after `$`, two fields in a row, buttons in
+//! brackets.
 
 use serde_json::Value;
 
