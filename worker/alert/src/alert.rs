@@ -161,6 +161,13 @@ impl Alert {
         self.state.sample
     }
 
+    /// Whether nobody told what its severity means, which is then only assumed.
+    #[must_use]
+    pub fn is_severity_assumed(&self) -> bool {
+        let mut flags = self.flags.iter();
+        flags.any(|flag| matches!(flag, Flag::UnknownSeverity { .. }))
+    }
+
     /// Returns whether the alert is one of Nightshift's own canaries.
     #[must_use]
     pub fn is_canary(&self) -> bool {

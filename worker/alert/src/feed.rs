@@ -17,7 +17,7 @@ mod security_hub;
 use serde_json::Value;
 
 pub(crate) use control::told;
-pub(crate) use draft::Draft;
+pub(crate) use draft::{Draft, addresses_of};
 pub use generic::{FIELDS, GenericFeed, SeverityRule};
 pub(crate) use node::{Node, is_same_key};
 

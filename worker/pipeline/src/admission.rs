@@ -120,7 +120,7 @@ pub fn admit(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -
     let known = ground.known;
     let known = known.filter(|known| known.alert.is_canary() == is_canary);
     match known {
-        _ if arrival.always => asked(known),
+        _ if arrival.always => asked(&arrival.alert, known),
         _ if is_canary => canary(arrival, known),
         Some(known) => again(arrival, known, ground.mutes, policy),
         None => first(arrival, ground, policy),
@@ -136,15 +136,29 @@ fn canary(arrival: &Arrival, known: Option<&Known>) -> Admission {
     }
 }
 
-/// Admits an alert for which a person asked for triage (`nightshift run`).
-fn asked(known: Option<&Known>) -> Admission {
-    match known {
-        None => Admission::New,
-        Some(known) if known.stage == Stage::Over => {
-            Admission::Revision(known.id.clone(), Change::Asked)
-        }
-        Some(known) => Admission::GoOn(known.id.clone()),
+/// `nightshift run`: a person asks for a triage, and gets one. What the triage that waits or has begun does not judge is
+/// judged with it or after it.
+fn asked(alert: &Alert, known: Option<&Known>) -> Admission {
+    let Some(known) = known else {
+        return Admission::New;
+    };
+    let id = known.id.clone();
+    if known.stage == Stage::Over {
+        return Admission::Revision(id, Change::Asked);
     }
+    match material::unjudged(alert, &known.alert) {
+        None => Admission::GoOn(id),
+        Some(change) if joins(alert, known) => Admission::Replaced(id, change),
+        Some(change) => Admission::Revision(id, change),
+    }
+}
+
+/// Whether the case takes an alert into what it waits to triage. Milder news, and those of another type, wait behind it.
+fn joins(alert: &Alert, known: &Known) -> bool {
+    let waits = &known.alert;
+    // The type of an alert that this version cannot read is empty.
+    let is_of_its_type = waits.kind.is_empty() || alert.kind == waits.kind;
+    known.stage == Stage::Waiting && alert.severity >= waits.severity && is_of_its_type
 }
 
 /// Admits an alert whose key has a case.
@@ -162,13 +176,8 @@ fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPol
         false => policy.revisions_per_day,
     };
     let is_too_often = change != Change::Severity && known.revisions_today >= most;
-    // A waiting alert takes in the new one. A milder alert, or one of another type, waits behind it while the
-    // revision limit allows one more triage.
-    let waits = &known.alert;
-    // The type is empty if this version cannot read the alert.
-    let is_of_its_type = waits.kind.is_empty() || alert.kind == waits.kind;
-    let joins = alert.severity >= waits.severity && is_of_its_type;
-    if known.stage == Stage::Waiting && (joins || is_too_often) {
+    // What cannot join what waits is triaged behind it, while there may be a triage more.
+    if joins(alert, known) || (known.stage == Stage::Waiting && is_too_often) {
         return Admission::Replaced(id, change);
     }
     if known.stage == Stage::Over

@@ -21,6 +21,7 @@ mod finish;
 mod values;
 
 use values::Unread;
+pub(crate) use values::addresses_of;
 
 /// Maximum number of indicator candidates while reading.
 const MAX_CANDIDATES: usize = 4096;
@@ -77,6 +78,8 @@ pub(crate) struct Draft {
     /// Addresses of the resource that the alert concerns.
     addresses: BTreeSet<String>,
     callers: BTreeSet<Caller>,
+    /// Identities among the resources, of which nothing tells whether they acted.
+    identities: BTreeSet<String>,
     /// Credentials that the finding names beside the call that used them.
     credentials: Vec<CallRecord>,
     pub(crate) direction: Option<Direction>,
@@ -134,6 +137,7 @@ impl Draft {
             principals: BTreeSet::new(),
             addresses: BTreeSet::new(),
             callers: BTreeSet::new(),
+            identities: BTreeSet::new(),
             credentials: Vec::new(),
             direction: None,
             unreadable: BTreeSet::new(),
@@ -218,12 +222,9 @@ impl Draft {
 
     /// Records the kind of a principal, where its unique id or AWS's type word gives it.
     pub(crate) fn tell_kind(&mut self, name: &str, id: Option<&str>, word: Option<&str>) {
-        let canonical = |text| {
-            Indicator::parse(IndicatorKind::Principal, text, Role::Related).map(|one| one.value)
-        };
         let kind = PrincipalKind::of(word, id);
-        if let (Some(name), Some(kind)) = (canonical(name), kind) {
-            let id = id.and_then(canonical);
+        if let (Some(name), Some(kind)) = (canonical_name(name), kind) {
+            let id = id.and_then(canonical_name);
             let principal = Principal { name, kind, id };
             if self.principals.len() < MAX_PRINCIPALS {
                 self.principals.insert(principal);
@@ -417,6 +418,11 @@ impl Draft {
         };
         times.last_seen = times.last_seen.max(last.time());
     }
+}
+
+/// The name of a principal as its indicator has it.
+fn canonical_name(name: &str) -> Option<String> {
+    Indicator::parse(IndicatorKind::Principal, name, Role::Related).map(|one| one.value)
 }
 
 /// Returns the product's name as one lower-case word with `_` for other characters.

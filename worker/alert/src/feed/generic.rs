@@ -16,7 +16,7 @@ pub use fields::FIELDS;
 pub use severity::SeverityRule;
 
 use super::cloud::cloud_named;
-use super::{Draft, Node};
+use super::{Draft, Node, addresses_of};
 use crate::caller::CallRecord;
 use crate::envelope::{Wrappers, describe};
 use crate::key::OUR_PRODUCT;
@@ -212,12 +212,17 @@ impl GenericFeed {
                 .flat_map(|node| draft.add(kind, role, node));
             added.collect::<BTreeSet<_>>().into_iter().collect()
         });
-        let record = CallRecord {
+        let mut record = CallRecord {
             principals,
             access_keys,
             addresses,
         };
-        if record.has_one_of_each() {
+        let is_one_call = record.has_one_of_each();
+        let sessions: Vec<_> = self.nodes(value, wrappers, "session").collect();
+        for session in sessions {
+            record.principals.extend(draft.add_persons(session));
+        }
+        if is_one_call {
             draft.add_call(&record);
         }
     }
@@ -283,10 +288,9 @@ impl GenericFeed {
         let all_are = |field: &str, are_public: bool| {
             let mut found = self.nodes(value, wrappers, field).peekable();
             let is_one = |node: Node<'_>| {
-                let address = node
-                    .str()
-                    .and_then(|text| text.trim().parse::<IpAddr>().ok());
-                address.is_some_and(|address| is_public(address) == are_public)
+                let addresses = addresses_of(node);
+                let is_it = |one: &IpAddr| is_public(*one) == are_public;
+                !addresses.is_empty() && addresses.iter().all(is_it)
             };
             found.peek().is_some() && found.all(is_one)
         };

@@ -19,6 +19,7 @@ mod kinds;
 mod limits;
 mod lost;
 mod newer;
+mod nobody;
 mod ocsf;
 mod principals;
 mod properties;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use nightshift_alert::Alert;
 use nightshift_engine::{CommandId, End, Event, EventBody, Outcome, ToolCall, fold};
 use nightshift_pipeline::{
-    Arrival, CaseId, CaseStatus, Delivering, Report, Triage, trace_accepted,
+    Accepted, Admission, Arrival, CaseId, CaseStatus, Change, Delivering, Report, Triage,
+    trace_accepted,
 };
 use nightshift_report::TextOptions;
 use tokio_util::sync::CancellationToken;
@@ -80,14 +81,10 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
     let arrivals: Arc<[Arrival]> = arrivals.collect();
     let accepted = app.store.accept(Arc::clone(&arrivals)).await?;
     trace_accepted("file", SOURCE, &arrivals, &accepted);
-    let mut ids: Vec<CaseId> = Vec::new();
-    for accepted in accepted {
-        // An alert given explicitly always gets a case.
-        ids.extend(accepted.case_id.filter(|id| !ids.contains(id)));
-    }
     let release = super::stop_on_signal();
     let mut failed = false;
-    for id in &ids {
+    let (ids, triages) = triages(accepted);
+    for id in &triages {
         let report = one(app, &triage, id, &release).await;
         if let (Err(_), Some(progress)) = (&report, &progress) {
             progress.end();
@@ -101,6 +98,24 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
     }
     Box::pin(deliver(app, &ids, &release)).await?;
     if failed { Err(Exit::Said(1)) } else { Ok(()) }
+}
+
+/// Returns the cases of a message, and the same with each as often as it is to be triaged: once for all states that join
+/// what waits, and once for each that waits behind that.
+fn triages(accepted: Vec<Accepted>) -> (Vec<CaseId>, Vec<CaseId>) {
+    let (mut ids, mut triages) = (Vec::new(), Vec::new());
+    for accepted in accepted {
+        // What somebody asks for always has a case.
+        let Some(id) = accepted.case_id else { continue };
+        if !ids.contains(&id) {
+            ids.push(id.clone());
+            triages.push(id.clone());
+        }
+        let waits_behind =
+            matches!(accepted.admission, Admission::Revision(_, change) if change != Change::Asked);
+        triages.extend(waits_behind.then_some(id));
+    }
+    (ids, triages)
 }
 
 /// Drives one case to its end.

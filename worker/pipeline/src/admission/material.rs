@@ -64,9 +64,9 @@ pub(super) fn is_same(alert: &Alert, known: &Known) -> bool {
         && (is_full(&known.alert) || new_subject(alert, &known.alert).is_none())
 }
 
-/// Returns the first part of the content that the last alert of the case does not have. If the last alert is full and
-/// says so, no subject counts as new.
-fn unjudged(alert: &Alert, last: &Alert) -> Option<Change> {
+/// The first part of its content that is not in the last alert of the case. Where that has no room for more, and says so,
+/// nobody and nothing counts as new.
+pub(super) fn unjudged(alert: &Alert, last: &Alert) -> Option<Change> {
     let by_value = || {
         let new = (!is_full(last)).then(|| new_subject(alert, last));
         new.flatten()

@@ -32,9 +32,13 @@ impl Mute {
     /// Returns whether the mute hides this alert while it is in force.
     #[must_use]
     pub fn covers(&self, alert: &Alert) -> bool {
-        alert.severity < Severity::Critical
+        let severity = match alert.is_severity_assumed() {
+            true => alert.severity.max(Severity::High),
+            false => alert.severity,
+        };
+        severity < Severity::Critical
             && !alert.is_canary()
-            && alert.severity <= self.severity
+            && severity <= self.severity
             && self.when.fits(alert)
     }
 

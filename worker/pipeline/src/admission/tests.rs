@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::Duration;
 use nightshift_alert::{
-    Alert, Class, FeedState, Indicator, IndicatorKind, Resource, Role, Severity,
+    Alert, Class, FeedState, Flag, Indicator, IndicatorKind, Resource, Role, Severity,
 };
 use nightshift_engine::Verdict;
 
@@ -434,6 +434,21 @@ fn the_faults_of_a_mute() {
 }
 
 #[test]
+fn x16_assumed_severity_is_hidden_by_no_mute_below_high() {
+    let covers = |muted: Severity, is_assumed: bool| {
+        let mut alert = alert();
+        alert.severity = Severity::Medium;
+        let value = "9.5".to_owned();
+        let flag = Flag::UnknownSeverity { value };
+        alert.flags.extend(is_assumed.then_some(flag));
+        mute(muted).covers(&alert)
+    };
+    assert!(covers(Severity::Medium, false));
+    assert!(!covers(Severity::Medium, true));
+    assert!(covers(Severity::High, true));
+}
+
+#[test]
 fn x16_mute_of_all_types_is_refused_however_it_is_spelt() {
     let faults = |feed: Option<&str>, glob: &str| {
         let when = Match {
@@ -529,6 +544,39 @@ fn run_always_triages() {
         known.stage = stage;
         assert_eq!(asked(Some(&known)), Admission::GoOn(id()));
     }
+}
+
+#[test]
+fn x10_run_judges_every_state_of_a_message() {
+    let asked = |known: &Known, content: &dyn Fn(&mut Alert)| {
+        let mut alert = alert();
+        content(&mut alert);
+        let mut arrival = arrival(alert);
+        arrival.always = true;
+        let ground = Ground {
+            known: Some(known),
+            ..Ground::default()
+        };
+        admit(&arrival, &ground, &AdmissionPolicy::default())
+    };
+    let mallory = |alert: &mut Alert| {
+        let name = "mallory".to_owned();
+        let one = Indicator::new(IndicatorKind::Principal, name, Role::Actor);
+        alert.indicators.push(one);
+    };
+    let milder = |alert: &mut Alert| {
+        mallory(alert);
+        alert.severity = Severity::Low;
+    };
+    let mut known = concluded(&alert());
+    known.stage = Stage::Waiting;
+    let joined = Admission::Replaced(id(), Change::Actor);
+    assert_eq!(asked(&known, &mallory), joined);
+    assert_eq!(asked(&known, &milder), revision(Change::Actor));
+    known.stage = Stage::Begun;
+    assert_eq!(asked(&known, &mallory), revision(Change::Actor));
+    known.stage = Stage::Over;
+    assert_eq!(asked(&known, &mallory), revision(Change::Asked));
 }
 
 #[test]

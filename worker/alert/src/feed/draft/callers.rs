@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Draft;
+use super::{Draft, canonical_name};
 use crate::caller::CallRecord;
 use crate::feed::Node;
 use crate::principal::{ELSEWHERE, account_of, in_account, person_behind, role_in, session_in};
@@ -41,10 +41,54 @@ impl Draft {
         added.into_iter().chain(person).collect()
     }
 
+    /// Adds whose credentials were used, where only their unique id is told, and the person behind them.
+    pub(crate) fn add_unnamed_caller(&mut self, id: Node<'_>, word: Node<'_>) -> Vec<String> {
+        let mut names = self.add(IndicatorKind::Principal, Role::Actor, id);
+        for name in &names {
+            self.tell_kind(name, Some(name), word.str());
+        }
+        let person = id.str().and_then(|id| person_behind("", Some(id)));
+        names.extend(person.and_then(|person| self.add_person(person)));
+        names
+    }
+
     /// Adds an actor that IAM does not know: the person behind a role, a user of a cluster.
     pub(crate) fn add_person(&mut self, name: &str) -> Option<String> {
         self.tell_kind(name, None, Some(ELSEWHERE));
         self.add_text(IndicatorKind::Principal, Role::Actor, name)
+    }
+
+    /// Adds an identity among the resources of which nothing tells whether it acted.
+    pub(crate) fn add_identity(&mut self, name: &str) {
+        self.identities.extend(canonical_name(name));
+    }
+
+    /// Makes the identities among the resources who acted, where a call or a connection is told and nobody who made it.
+    pub(super) fn settle_identities(&mut self) {
+        let identities = std::mem::take(&mut self.identities);
+        let is_actor = |one: &&(Role, IndicatorKind, String)| one.0 == Role::Actor;
+        let has_actor = self.indicators.iter().any(|one| is_actor(&one));
+        let is_named = self.names_any(IndicatorKind::Principal, Role::Actor);
+        if !has_actor || is_named || !self.credentials_acted() {
+            return;
+        }
+        let actors = self.indicators.iter().filter(is_actor);
+        let addresses = actors.filter(|one| one.1 == IndicatorKind::Ip);
+        let addresses: Vec<String> = addresses.map(|one| one.2.clone()).collect();
+        for name in &identities {
+            let target = (Role::Target, IndicatorKind::Principal, name.clone());
+            self.indicators.remove(&target);
+            self.add_text(IndicatorKind::Principal, Role::Actor, name);
+        }
+        // Of several nothing tells who called from where.
+        let record = CallRecord {
+            principals: identities.into_iter().collect(),
+            access_keys: Vec::new(),
+            addresses,
+        };
+        if record.principals.len() == 1 {
+            self.add_call(&record);
+        }
     }
 
     /// Adds the callers of a record about an actor.
@@ -55,6 +99,15 @@ impl Draft {
             }
             self.callers.insert(caller);
         }
+    }
+
+    /// Adds the persons that a field names as those behind a shared or borrowed identity.
+    pub(crate) fn add_persons(&mut self, node: Node<'_>) -> Vec<String> {
+        let names = self.add(IndicatorKind::Principal, Role::Actor, node);
+        for name in &names {
+            self.tell_kind(name, None, Some(ELSEWHERE));
+        }
+        names
     }
 
     /// Adds credentials that are named beside the call that used them.

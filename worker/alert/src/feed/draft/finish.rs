@@ -31,6 +31,7 @@ impl Draft {
     /// Cleans and bounds all values and makes the alert; `decoding` holds the flags of decoding `raw`.
     pub(crate) fn finish(mut self, mut raw: Value, decoding: Vec<Flag>) -> Alert {
         self.add_from_text(&format!("{}\n{}", self.title, self.description));
+        self.settle_identities();
         self.drop_doubles();
         // Decoding drops subtrees that are too deep and all but the last of equal keys. Those may name an actor.
         let is_loss =

@@ -3,13 +3,15 @@
 //! Products write an object or a list where others write text, a port behind an address, or a name instead of an
 //! address. A field without a readable value is kept as unread: it means an unknown actor, not that there is none.
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 
 use super::Draft;
 use crate::decode::push_segment;
 use crate::feed::Node;
 use crate::feed::control::told;
-use crate::{IndicatorKind, Role};
+use crate::{Indicator, IndicatorKind, Role};
 
 /// Maximum depth of nested lists and objects.
 const MAX_DEPTH: usize = 4;
@@ -253,6 +255,18 @@ impl Draft {
             self.unreadable.insert(String::new());
         }
     }
+}
+
+/// Returns the addresses of a field, read as those of who acted are.
+pub(crate) fn addresses_of(node: Node<'_>) -> Vec<IpAddr> {
+    let texts = node.items().flat_map(|item| {
+        let mut members = ADDRESSES.iter().map(|key| item.at(key));
+        let member = members.find_map(Node::str);
+        let text = item.str().or(member).unwrap_or_default();
+        text.split([',', ';', ' '])
+    });
+    let parsed = texts.filter_map(|text| Indicator::parse(IndicatorKind::Ip, text, Role::Related));
+    parsed.filter_map(|one| one.value.parse().ok()).collect()
 }
 
 /// Returns whether a text names nobody: a placeholder, or, for an address, the platform itself or an unspecified

@@ -65,12 +65,11 @@ fn is_main(kind: &str, key: &str) -> bool {
 
 fn access_key(draft: &mut Draft, key: Node<'_>) {
     let access_keys = draft.add(IndicatorKind::AccessKey, Role::Actor, key.at("accessKeyId"));
-    let principals = draft.add_caller(
-        None,
-        key.at("userName"),
-        key.at("principalId"),
-        key.at("userType"),
-    );
+    let (id, word) = (key.at("principalId"), key.at("userType"));
+    let mut principals = draft.add_caller(None, key.at("userName"), id, word);
+    if principals.is_empty() && access_keys.is_empty() {
+        principals = draft.add_unnamed_caller(id, word);
+    }
     let name = principals.first().cloned();
     draft.add_credentials(CallRecord {
         principals,

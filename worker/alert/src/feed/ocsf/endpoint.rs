@@ -1,8 +1,6 @@
 //! Ends of a connection: who opened it, the far end, and details of both.
 
-use std::net::IpAddr;
-
-use super::super::{Draft, Node};
+use super::super::{Draft, Node, addresses_of};
 use super::{class, each};
 use crate::{DetailKind, Indicator, IndicatorKind, Role, is_public};
 
@@ -73,8 +71,10 @@ pub(super) fn read(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>, own:
         (_, Role::Remote) => destination,
         _ => Role::Related,
     };
-    for node in each(evidence, "proxy_endpoint/ip") {
-        draft.add(IndicatorKind::Ip, proxy, node);
+    for place in [evidence, from, to] {
+        for node in each(place, "proxy_endpoint/ip") {
+            draft.add(IndicatorKind::Ip, proxy, node);
+        }
     }
     for node in each(evidence, "http_request/x_forwarded_for") {
         draft.add(IndicatorKind::Ip, source, node);
@@ -113,7 +113,11 @@ fn read_end(draft: &mut Draft, endpoint: Node<'_>, role: Role, port: DetailKind)
         }
     } else if !address.exists() && !endpoint.at("instance_uid").exists() {
         let names = ["name", "uid"].map(|key| endpoint.at(key));
-        draft.add_first(IndicatorKind::Instance, role, names);
+        let found = draft.add_first(IndicatorKind::Instance, role, names);
+        if found.is_empty() && role == Role::Actor {
+            // A service of the cloud, or whatever else calls itself that.
+            draft.add(IndicatorKind::Domain, role, endpoint.at("svc_name"));
+        }
     }
     let about = about(endpoint);
     let about = about.as_deref();
@@ -173,9 +177,9 @@ pub(super) fn is_question(evidence: Node<'_>) -> bool {
 
 /// Returns whether an end is a machine of ours: an instance, or a private address.
 pub(super) fn is_ours(endpoint: Node<'_>) -> bool {
-    let address = endpoint.at("ip").str();
-    let address = address.and_then(|text| text.trim().parse::<IpAddr>().ok());
-    endpoint.at("instance_uid").exists() || address.is_some_and(|address| !is_public(address))
+    let addresses = addresses_of(endpoint.at("ip"));
+    let is_private = !addresses.is_empty() && !addresses.into_iter().any(is_public);
+    endpoint.at("instance_uid").exists() || is_private
 }
 
 /// Returns the direction of a connection as seen from our end, in GuardDuty's words: by its number, else by its

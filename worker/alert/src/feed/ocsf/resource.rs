@@ -159,6 +159,9 @@ fn add(draft: &mut Draft, resource: Node<'_>, told: Option<Role>, by_place: Role
         let name = name.filter(|_| !short.starts_with("i-")).unwrap_or(short);
         draft.add_made_of(indicator, role, name, resource);
         draft.tell_kind(name, None, Some(kind));
+        if indicator == IndicatorKind::Principal && told.is_none() && role == Role::Target {
+            draft.add_identity(name);
+        }
     }
     let network = NETWORKS.iter().find(|(part, _)| word.contains(part));
     if let Some((_, detail)) = network {
@@ -225,7 +228,10 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str, told: Option<Role
     let name = name.unwrap_or_else(|| data.at("user_name"));
     let (id, word) = (data.at("principal_id"), data.at("user_type"));
     if role == Role::Actor {
-        let principals = draft.add_caller(None, name, id, word);
+        let mut principals = draft.add_caller(None, name, id, word);
+        if principals.is_empty() && access_key.is_none() {
+            principals = draft.add_unnamed_caller(id, word);
+        }
         draft.add_credentials(CallRecord {
             principals,
             access_keys: access_key.into_iter().collect(),

@@ -1,6 +1,6 @@
 //! Connections of a finding: clients, far ends and ports.
 
-use super::super::{Draft, Node};
+use super::super::{Draft, Node, addresses_of};
 use super::fields::filled;
 use crate::{DetailKind, Indicator, IndicatorKind, Role, is_public};
 
@@ -69,6 +69,9 @@ impl Connection<'_> {
         // The near end of a connection to the internet may be a gateway of many machines.
         if is_inbound {
             draft.add_address(own);
+        } else if addresses_of(own).is_empty() {
+            // Whoever came and cannot be read is somebody all the same.
+            draft.add(IndicatorKind::Ip, Role::Actor, own);
         } else {
             draft.add(IndicatorKind::Ip, Role::Related, own);
         }
@@ -102,9 +105,7 @@ pub(super) fn address(node: Node<'_>) -> Option<String> {
 
 /// Returns whether a public address connected to a private one.
 fn is_from_outside(source: Node<'_>, destination: Node<'_>) -> bool {
-    is_public_address(source) == Some(true) && is_public_address(destination) == Some(false)
-}
-
-fn is_public_address(end: Node<'_>) -> Option<bool> {
-    end.str()?.parse().ok().map(is_public)
+    let (from, to) = (addresses_of(source), addresses_of(destination));
+    let is_own = !to.is_empty() && !to.into_iter().any(is_public);
+    is_own && from.into_iter().any(is_public)
 }

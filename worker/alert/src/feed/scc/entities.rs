@@ -5,7 +5,7 @@ use super::fields::{canonical_member, each, filled, member};
 use super::place::is_other_account;
 use super::resource_name::ResourceName;
 use crate::caller::CallRecord;
-use crate::{Class, DetailKind, IndicatorKind, Role};
+use crate::{Class, DetailKind, Direction, IndicatorKind, Role};
 
 pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
     let processes = finding.at("processes");
@@ -212,8 +212,18 @@ pub(super) fn data_end(draft: &mut Draft, role: Role, name: Node<'_>) {
     if !draft.plays(IndicatorKind::Arn, role, parsed.id) {
         draft.add_detail_text(DetailKind::Trait, &format!("data went to {full}"), None);
     }
+    data_leaves(draft, parsed.account);
     if let Some(other) = parsed.account {
         other_account(draft, other, full);
+    }
+}
+
+/// Makes the finding an outbound one, unless its data stays in its project, which is told by its id or its number.
+pub(super) fn data_leaves(draft: &mut Draft, to: Option<&str>) {
+    let project = draft.project.iter().flat_map(|(number, id)| [number, id]);
+    let mut names = draft.account.iter().chain(project);
+    if !to.is_some_and(|to| names.any(|ours| ours == to)) {
+        draft.direction = Some(Direction::Outbound);
     }
 }
 

@@ -12,7 +12,7 @@ use super::super::node::folded;
 use super::super::{Draft, Node};
 use super::access::{delegation, is_notice, job_state, operation, status};
 use super::connection::{address, read_flow};
-use super::entities::{argument, data_end, iam_binding, other_account, query};
+use super::entities::{argument, data_end, data_leaves, iam_binding, other_account, query};
 use super::fields::Reading::{self, Detail, Labelled, Member, Record, Resource, Text, Value};
 use super::fields::{canonical_member, each, member};
 use super::records::{drift, log_entry};
@@ -378,13 +378,19 @@ fn read_table(draft: &mut Draft, table: Node<'_>, role: Role) {
     let name: Vec<&str> = parts.into_iter().flatten().collect();
     let name = name.join(".");
     draft.add_text(IndicatorKind::Database, role, &name);
-    if let (Role::Remote, [Some(project), ..]) = (role, parts) {
+    if role != Role::Remote {
+        return;
+    }
+    let [project, ..] = parts;
+    data_leaves(draft, project);
+    if let Some(project) = project {
         other_account(draft, project, &name);
     }
 }
 
 /// Adds the destination of a BigQuery extract: a bucket or a folder of Drive.
 fn destination(draft: &mut Draft, node: Node<'_>) {
+    data_leaves(draft, None);
     storage_uri(draft, node.at("originalUri"));
     if let Some(name) = node.at("collectionName").str() {
         let is_drive = node

@@ -119,6 +119,9 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
         };
         draft.add_made_of(indicator, role, name, resource.at("Id"));
         draft.tell_kind(name, None, Some(kind));
+        if indicator == IndicatorKind::Principal && !resource.at("ResourceRole").exists() {
+            draft.add_identity(name);
+        }
     }
     draft.add_text(IndicatorKind::Arn, Role::Related, id);
     details(draft, resource.at("Details"), id);

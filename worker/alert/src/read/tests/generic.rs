@@ -428,3 +428,70 @@ fn command_line_names_what_the_program_talks_to() {
     related url http://203.0.113.9/a
     ");
 }
+
+#[test]
+fn x13_session_of_a_feed_is_the_person_who_acted() {
+    let fields = [
+        ("id", "/id"),
+        ("type", "/rule"),
+        ("principal", "/who"),
+        ("session", "/behind"),
+        ("actor_ip", "/src"),
+    ];
+    let edr = feed("edr", "/rule", &fields);
+    let finding = |behind: Value| json!({"id": "1", "rule": "r", "who": "deploy", "src": "198.51.100.23", "behind": behind});
+    for behind in [
+        json!("mallory"),
+        json!(["mallory"]),
+        json!({"name": "mallory"}),
+    ] {
+        let batch = read_with(&edr, &finding(behind.clone()));
+        let alert = &batch.alerts[0];
+        for name in ["deploy", "mallory"] {
+            assert!(
+                has(alert, IndicatorKind::Principal, Role::Actor, name),
+                "{behind}"
+            );
+            let mut callers = alert.callers.iter();
+            let is_tied =
+                callers.any(|one| one.principal.as_deref() == Some(name) && one.address.is_some());
+            assert!(is_tied, "{behind}: {:?}", alert.callers);
+        }
+    }
+    let unread = read_with(&edr, &finding(json!({"x": 1})));
+    assert_eq!(unread.alerts[0].unreadable, ["/behind"]);
+    let nobody = read_with(&edr, &finding(json!("n/a")));
+    assert_eq!(
+        with_roles(&nobody.alerts[0], &[Role::Actor]),
+        "actor ip 198.51.100.23\nactor principal deploy"
+    );
+}
+
+#[test]
+fn x02_ends_with_ports_are_told_apart_as_without() {
+    let fields = [
+        ("id", "/id"),
+        ("type", "/rule"),
+        ("actor_ip", "/src"),
+        ("target_ip", "/dst"),
+    ];
+    let ndr = feed("ndr", "/rule", &fields);
+    for (source, destination) in [
+        (json!("10.0.0.4"), json!("203.0.113.66")),
+        (json!("10.0.0.4:51000"), json!("203.0.113.66:443")),
+        (json!(["10.0.0.4"]), json!({"ip": "203.0.113.66"})),
+    ] {
+        let finding = json!({"id": "1", "rule": "r", "src": source, "dst": destination});
+        let batch = read_with(&ndr, &finding);
+        let alert = &batch.alerts[0];
+        assert_eq!(
+            alert.direction,
+            Some(crate::Direction::Outbound),
+            "{finding}"
+        );
+        assert!(
+            has(alert, IndicatorKind::Ip, Role::Remote, "203.0.113.66"),
+            "{finding}"
+        );
+    }
+}

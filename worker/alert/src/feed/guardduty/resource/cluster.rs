@@ -67,7 +67,8 @@ pub(super) fn kubernetes(draft: &mut Draft, node: Node<'_>) {
 /// another is an actor, as is the impersonated user.
 fn user(draft: &mut Draft, user: Node<'_>) {
     let name = user.at("username").str();
-    draft.add(IndicatorKind::Principal, Role::Actor, user.at("username"));
+    let names = ["username", "uid"].map(|key| user.at(key));
+    draft.add_first(IndicatorKind::Principal, Role::Actor, names);
     for session in user.at("sessionName").items() {
         match session.str().filter(|session| is_person(user, session)) {
             Some(person) => {
