@@ -79,8 +79,8 @@ impl Log {
 /// The subscriber below the layer of spans: all that writes lines.
 type Written = Layered<Lines<Stderr>, Layered<reload::Layer<EnvFilter, Registry>, Registry>>;
 
-/// Libraries that log routine events at a high level, with the level they get. `refinery_core` logs each step without
-/// a migration. Errors of `lapin` are reported by the source that they concern.
+/// Libraries that log routine events at a high level, with the level they get. `refinery_core` logs each time that
+/// there is nothing to migrate. Errors of `lapin` are reported by the source that they concern.
 const TALKATIVE: [(&str, &str); 2] = [("refinery_core", "warn"), ("lapin", "off")];
 
 /// The log levels.

@@ -17,7 +17,7 @@ pub(crate) struct Kept {
     pub(super) metrics: Arc<Metrics>,
     /// Its models, if it triages with any. Models with the same settings keep their limits and circuits.
     pub(super) models: Option<Models>,
-    /// Public keys that need not be fetched again.
+    /// Keys of signers that need not be fetched again.
     pub(super) signers_keys: SignersKeys,
     store: Arc<dyn Store>,
     opened: OpenedBy,

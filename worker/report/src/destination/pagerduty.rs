@@ -217,8 +217,8 @@ impl PagerDutyDestination {
             fields.insert("routing_key".to_owned(), json!(key.expose_secret()));
         }
         let post = self.caller.client().post(self.at.clone()).json(&event);
-        // A trigger whose answer was lost must not be repeated once people closed its case. `Doubles` makes `find`
-        // run first.
+        // A trigger whose answer was lost must not be repeated once people closed its case. The outcome is looked up
+        // first.
         let answer = self.caller.send(post, Repeat::Doubles).await?;
         let status = answer.status().as_u16();
         if status == 202 {

@@ -186,7 +186,7 @@ pub(super) fn pieces(block: &Block, language: Language, most: usize) -> (Vec<Pie
 /// Units of a message that are reserved for a last line.
 const RESERVE: usize = 100;
 
-/// The blocks of one message. Callers check with `has_room` before they add anything.
+/// The blocks of one message. Callers check for room before they add anything.
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
     blocks: Vec<Value>,
