@@ -383,7 +383,7 @@ fn worker_sets_aside_what_is_no_intrusion() {
     let connection =
         rusqlite::Connection::open(place.path().join("nightshift-data/nightshift.db")).unwrap();
     let mut query = connection
-        .prepare("SELECT outcome || ' ' || coalesce(why, ''), count(*) FROM arrivals GROUP BY 1")
+        .prepare("SELECT outcome || ' ' || coalesce(reason, ''), count(*) FROM arrivals GROUP BY 1")
         .unwrap();
     let rows = query
         .query_map([], |row| {

@@ -162,7 +162,7 @@ async fn the_role_of_the_dashboards_is_answered_with_what_happened() {
     let ([role, worker], url) = roles(&owner, &url).await;
     assert!(writes_what_is_made_later(&owner, &worker).await);
     let client = connected(&url, &mut connections).await;
-    for kept in ["raw_alerts", "dead_letters"] {
+    for kept in ["raw_messages", "dead_letters"] {
         let read = client
             .simple_query(&format!("SELECT count(*) FROM {kept}"))
             .await;

@@ -148,17 +148,12 @@ pub struct Opened {
     /// Actions that a report may advise.
     pub actions: Arc<[Arc<ActionTemplate>]>,
     /// Options of the profile for its cases.
-    #[serde(default)]
     pub conduct: Conduct,
     /// Delimiter of data in the prompts of this case. It is random, so that nobody outside can write it.
-    #[serde(default)]
     pub delimiter: String,
-    /// Random key of the pseudonyms in this case's prompts. No model sees it. It is empty in journals of older
-    /// versions.
-    #[serde(default)]
+    /// Random key of the pseudonyms in this case's prompts. No model sees it.
     pub pseudonym_key: String,
     /// Hash of the prompts in use, by which a replay detects changes; empty where no model is asked.
-    #[serde(default)]
     pub prompts: String,
     /// Result of the previous run; `None` when no triage of this case ended before.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -186,18 +186,6 @@ fn runs(state: &State, id: &CommandId) -> bool {
 }
 
 fn conclude(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
-    // Conclusions of older versions have no ledger. They followed from other rules, of which only the minimum is
-    // checked.
-    if recorded.ledger.is_empty() {
-        quotes(state, recorded, found);
-        if recorded.verdict.is_benign() && recorded.exonerations.is_empty() {
-            found.push(Violation::Floor {
-                what: Verdict::title(recorded.verdict).to_owned(),
-                why: "no record that it cites clears it".to_owned(),
-            });
-        }
-        return;
-    }
     let own = if_given_up(state, recorded).or_else(|| conclusion(state));
     if let Some(own) = own.filter(|own| own != recorded) {
         let fields = differing(&own, recorded);

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use nightshift_engine::Verdict;
 use nightshift_pipeline::{Act, ActKind, DeskStatus};
 
-/// An act as a row of the table `acts`.
+/// An act as a row of the table `case_actions`.
 pub(crate) struct ActRow {
     /// What was done.
     pub(crate) act: &'static str,

@@ -4,7 +4,7 @@ use nightshift_alert::Alert;
 use nightshift_engine::Again;
 use nightshift_pipeline::compared_alerts;
 
-use crate::known;
+use crate::newer_version;
 
 /// Read of what a database says, with what is new in the alert since the one that the report before was about. None where
 /// this version cannot read it: a case does not wait for that.
@@ -20,7 +20,7 @@ pub(crate) fn again(
         })
         .ok()?;
     Some(Box::new(match last {
-        Some(last) => compared_alerts(again, alert, &known::alert(case_id, last, alert)),
+        Some(last) => compared_alerts(again, alert, &newer_version::alert(case_id, last, alert)),
         None => again,
     }))
 }

@@ -50,6 +50,7 @@ mod reopened;
 pub(crate) mod server;
 mod spending;
 mod unread;
+mod upgrade;
 mod upkeep;
 
 use std::sync::Arc;
@@ -107,17 +108,15 @@ impl Fixture {
         open(&self.ground, options, true).await
     }
 
-    /// Runs statements behind the store's back, as another program does. `{raw}` is the table of messages.
+    /// Runs statements behind the store's back, as another program does.
     pub(crate) async fn execute(&self, sql: &str) {
         match &self.ground {
             Ground::Sqlite(folder) => {
-                let sql = sql.replace("{raw}", "raw_messages");
-                sqlite(folder).execute_batch(&sql).unwrap();
+                sqlite(folder).execute_batch(sql).unwrap();
             }
             Ground::Postgres(database) => {
                 let client = database.client().await;
-                let sql = sql.replace("{raw}", "raw_alerts");
-                client.batch_execute(&sql).await.unwrap();
+                client.batch_execute(sql).await.unwrap();
             }
         }
     }
@@ -127,8 +126,7 @@ impl Fixture {
         match &self.ground {
             Ground::Sqlite(folder) => {
                 let connection = sqlite(folder);
-                let sql = sql.replace("{raw}", "raw_messages");
-                let mut statement = connection.prepare(&sql).unwrap();
+                let mut statement = connection.prepare(sql).unwrap();
                 let columns = statement.column_count();
                 let text = |row: &rusqlite::Row<'_>, column| match row.get_unwrap(column) {
                     rusqlite::types::Value::Null => String::new(),
@@ -142,10 +140,7 @@ impl Fixture {
                     .unwrap();
                 rows.collect::<Result<_, _>>().unwrap()
             }
-            Ground::Postgres(database) => {
-                let sql = sql.replace("{raw}", "raw_alerts");
-                database.texts(&sql).await
-            }
+            Ground::Postgres(database) => database.texts(sql).await,
         }
     }
 

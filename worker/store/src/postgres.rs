@@ -60,6 +60,8 @@ use database::{Database, Session, Value};
 pub(crate) use examine::examine;
 use failure::Failure;
 use listener::Listener;
+#[cfg(test)]
+pub(crate) use migrate::runner_with;
 
 /// Most connections of a process: one of them listens.
 const MOST_CONNECTIONS: usize = 10;

@@ -148,6 +148,19 @@ type Came = (String, i64);
 /// When a case was opened, as its column has it, and which it is.
 type Opened = (String, String);
 
+/// Returns the migrations of this program. Migrations of a later version do not stop it: they first only add.
+fn runner() -> refinery::Runner {
+    migrations::migrations::runner().set_abort_missing(false)
+}
+
+/// The migrations of this program and one more, as the next version has it.
+#[cfg(test)]
+pub(crate) fn runner_with(next: refinery::Migration) -> refinery::Runner {
+    let mut migrations = runner().get_migrations().clone();
+    migrations.push(next);
+    refinery::Runner::new(&migrations)
+}
+
 impl SqliteStore {
     /// Opens the database, makes it where it is missing, and brings its schema up to date.
     ///
@@ -156,9 +169,7 @@ impl SqliteStore {
     /// When it cannot be made, opened or migrated.
     pub fn open(options: &SqliteOptions) -> Result<Self, OpenError> {
         let mut connection = connect(&options.path)?;
-        // A program of an earlier version does not mind migrations that it does not know: they first only add.
-        let report = migrations::migrations::runner()
-            .set_abort_missing(false)
+        let report = runner()
             .run(&mut connection)
             .map_err(|cause| OpenError::Migrate {
                 path: options.path.clone(),

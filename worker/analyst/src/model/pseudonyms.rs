@@ -62,7 +62,7 @@ impl Mask {
         let all = values::of(&own, about)?;
         let tokens = TOKENS.as_ref();
         Ok(Self {
-            key: key(about).to_owned(),
+            key: about.setting.pseudonym_key.to_string(),
             fence: Fence::new(&about.setting.delimiter),
             shapes: Shapes::new(&settings.ranges)?,
             own: Names::new(&own),
@@ -203,17 +203,6 @@ impl Mask {
 
     fn show_value(&self, value: &mut Value) {
         each_text(value, &|text| self.show(text, false).into_owned());
-    }
-}
-
-/// Returns the key of the tokens. The delimiter is part of the prompt, so its reader could try which value gives a
-/// token. It is used only for cases that were opened before there was a key.
-fn key<'a>(about: &About<'a>) -> &'a str {
-    let setting = about.setting;
-    if setting.pseudonym_key.is_empty() {
-        &setting.delimiter
-    } else {
-        &setting.pseudonym_key
     }
 }
 

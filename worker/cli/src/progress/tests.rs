@@ -12,7 +12,10 @@ fn said(usd: f64) -> Vec<String> {
     for line in EVENTS.lines() {
         let mut event: Event = read_event(line).unwrap();
         if let EventBody::Finished { id, cost, .. } = &mut event.body {
-            cost.usd = if id.0.starts_with("call:") { 0.0 } else { usd };
+            let is_tool = ["call:", "lookup:"]
+                .iter()
+                .any(|kind| id.0.starts_with(kind));
+            cost.usd = if is_tool { 0.0 } else { usd };
         }
         let before = state.clone();
         apply(&mut state, &event);

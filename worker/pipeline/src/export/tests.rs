@@ -93,7 +93,7 @@ fn a_forged_event_in_a_chain_that_fits_is_found_by_folding_it_again() {
     assert!(!verified.is_sound());
     assert!(
         told.iter()
-            .any(|line| line == "False positive stands, but no record that it cites clears it"),
+            .any(|line| line == "False positive stands, but no approved record clears it"),
         "{told:?}"
     );
 }

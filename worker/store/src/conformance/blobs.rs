@@ -56,12 +56,12 @@ async fn accept(store: &Arc<dyn Store>, bytes: &[u8]) -> Vec<Accepted> {
 }
 
 async fn loose(fixture: &Fixture) -> i64 {
-    fixture.count("SELECT count(*) FROM loose_blobs").await
+    fixture.count("SELECT count(*) FROM orphaned_blobs").await
 }
 
 async fn sizes(fixture: &Fixture) -> Vec<Vec<String>> {
     fixture
-        .texts("SELECT size_bytes, length(bytes), blob IS NULL FROM {raw} ORDER BY id")
+        .texts("SELECT size_bytes, length(bytes), blob IS NULL FROM raw_messages ORDER BY id")
         .await
 }
 
@@ -161,7 +161,8 @@ async fn a_blob_whose_message_never_came_is_swept_after_an_hour(fixture: Fixture
             std::fs::write(raw.join(name), "bytes").unwrap();
         }
         let since = age(&fixture, minutes);
-        let note = format!("INSERT INTO loose_blobs (key, since) VALUES ('raw/{name}', {since})");
+        let note =
+            format!("INSERT INTO orphaned_blobs (key, since) VALUES ('raw/{name}', {since})");
         fixture.execute(&note).await;
     }
     assert_eq!(store.sweep().await.unwrap(), 2);
@@ -178,7 +179,8 @@ async fn a_blob_that_may_not_be_removed_keeps_no_other(fixture: Fixture) {
     std::fs::create_dir_all(&held).unwrap();
     let old = [age(&fixture, 90), age(&fixture, 61)];
     for (name, since) in ["held", "free"].iter().zip(old) {
-        let note = format!("INSERT INTO loose_blobs (key, since) VALUES ('raw/{name}', {since})");
+        let note =
+            format!("INSERT INTO orphaned_blobs (key, since) VALUES ('raw/{name}', {since})");
         fixture.execute(&note).await;
     }
     std::fs::write(folder.path().join("a/b/raw/free"), "bytes").unwrap();
@@ -229,14 +231,14 @@ async fn what_was_held_up_for_long_refers_to_no_blob(fixture: Fixture) {
     let (hold, go_on) = if fixture.is_sqlite() {
         (
             format!(
-                "CREATE TRIGGER late AFTER INSERT ON loose_blobs BEGIN UPDATE loose_blobs SET since = {late}; END"
+                "CREATE TRIGGER late AFTER INSERT ON orphaned_blobs BEGIN UPDATE orphaned_blobs SET since = {late}; END"
             ),
             "DROP TRIGGER late",
         )
     } else {
         (
-            format!("ALTER TABLE loose_blobs ALTER since SET DEFAULT {late}"),
-            "ALTER TABLE loose_blobs ALTER since SET DEFAULT clock_timestamp()",
+            format!("ALTER TABLE orphaned_blobs ALTER since SET DEFAULT {late}"),
+            "ALTER TABLE orphaned_blobs ALTER since SET DEFAULT clock_timestamp()",
         )
     };
     fixture.execute(&hold).await;

@@ -228,7 +228,7 @@ async fn canaries_whose_end_was_not_noted_are_told_with_when_they_were_shown(fix
         store.sent("soc", &due, sent.as_ref()).await.unwrap();
     }
     let hours_ago = at(50).to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
-    let sql = format!("UPDATE deliveries SET sent_at = '{hours_ago}' WHERE sent > 0");
+    let sql = format!("UPDATE deliveries SET sent_at = '{hours_ago}' WHERE sent_version > 0");
     fixture.execute(&sql).await;
     let told = [(ids[1].clone(), at(50)), (ids[0].clone(), at(50))];
     assert_eq!(store.open_canaries(10).await.unwrap(), told);

@@ -159,7 +159,7 @@ async fn f26_counts_are_an_edit_of_what_is_shown_a_minute_later(fixture: Fixture
         "not within the minute"
     );
     fixture
-        .execute("UPDATE deliveries SET retry_at = wished_at")
+        .execute("UPDATE deliveries SET retry_at = requested_at")
         .await;
     let edit = due(&fixture).await;
     assert!(edit.showing.minor);
@@ -191,7 +191,7 @@ async fn what_is_only_counted_does_not_hold_up_a_report(fixture: Fixture) {
     show(&fixture).await;
     fixture.accept(MINER).await;
     fixture
-        .execute("UPDATE deliveries SET retry_at = wished_at")
+        .execute("UPDATE deliveries SET retry_at = requested_at")
         .await;
     fixture.accept(DNS).await;
     conclude(store, &fixture.claim().await).await;

@@ -190,8 +190,8 @@ async fn what_was_seen_too_often_is_cleared_with_what_comes_after_it(fixture: Fi
     let benign = Verdict::BenignTruePositive;
     fixture.clear(&claimed, benign, &[Some(2_000)]).await;
     fixture.sights(lasts(1_500)).await;
-    fixture.execute("UPDATE alerts SET why = 'actor'").await;
-    let count = "INSERT INTO alerts (case_id, revision, source, received_at, why, alert) \
+    fixture.execute("UPDATE alerts SET reason = 'actor'").await;
+    let count = "INSERT INTO alerts (case_id, revision, source, received_at, reason, alert) \
          SELECT case_id, {n}, source, received_at, 'actor', alert FROM alerts WHERE revision = 1";
     for revision in 100..124 {
         let sql = count.replace("{n}", &revision.to_string());

@@ -87,11 +87,11 @@ fn policy() -> AdmissionPolicy {
 const WRONG: [(&str, &str); 8] = [
     (
         "a message without an arrival, or with two",
-        "SELECT count(*) FROM {raw} r WHERE (SELECT count(*) FROM arrivals a WHERE a.raw_id = r.id) <> 1",
+        "SELECT count(*) FROM raw_messages r WHERE (SELECT count(*) FROM arrivals a WHERE a.raw_id = r.id) <> 1",
     ),
     (
         "arrivals and places",
-        "SELECT (SELECT count(*) FROM arrivals) - (SELECT count(*) FROM places)",
+        "SELECT (SELECT count(*) FROM arrivals) - (SELECT count(*) FROM alert_ledger)",
     ),
     (
         "new ones and cases",
@@ -99,7 +99,7 @@ const WRONG: [(&str, &str); 8] = [
     ),
     (
         "sightings",
-        "SELECT count(*) FROM {raw} r JOIN arrivals a ON a.raw_id = r.id \
+        "SELECT count(*) FROM raw_messages r JOIN arrivals a ON a.raw_id = r.id \
          WHERE (a.outcome = 'sighting') <> EXISTS (SELECT 1 FROM sightings s WHERE s.raw_id = r.id AND s.case_id = a.case_id)",
     ),
     (
@@ -111,19 +111,19 @@ const WRONG: [(&str, &str); 8] = [
         "revisions, and what waits to be one",
         // What takes the place of one that somebody asked for is none that came as a revision.
         "SELECT CASE WHEN more BETWEEN 0 AND replaced THEN 0 ELSE more END FROM (SELECT \
-             (SELECT count(*) FROM alerts WHERE revision > 1 AND why <> 'asked') + (SELECT count(*) FROM pending_revisions) \
+             (SELECT count(*) FROM alerts WHERE revision > 1 AND reason <> 'asked') + (SELECT count(*) FROM pending_revisions) \
                  - (SELECT count(*) FROM arrivals WHERE outcome = 'revision') AS more, \
              (SELECT count(*) FROM arrivals WHERE outcome = 'replaced') AS replaced) AS rows",
     ),
     (
         "what was called off",
-        "SELECT (SELECT count(*) FROM places WHERE place = 'cancelled' AND why = 'ana') - (SELECT count(*) FROM arrivals a \
+        "SELECT (SELECT count(*) FROM alert_ledger WHERE state = 'cancelled' AND reason = 'ana') - (SELECT count(*) FROM arrivals a \
          JOIN cases c ON c.id = a.case_id WHERE c.status = 'cancelled' AND a.dead_letter_id IS NULL \
          AND a.outcome NOT IN ('sighting', 'member'))",
     ),
     (
         "dead letters",
-        "SELECT (SELECT count(*) FROM places WHERE place = 'dead_letter') - (SELECT count(*) FROM dead_letters)",
+        "SELECT (SELECT count(*) FROM alert_ledger WHERE state = 'dead_letter') - (SELECT count(*) FROM dead_letters)",
     ),
 ];
 
@@ -131,7 +131,7 @@ async fn check(fixture: &Fixture, accepted: usize) {
     for (what, sql) in WRONG {
         assert_eq!(fixture.count(sql).await, 0, "{what}");
     }
-    let total = fixture.count("SELECT count(*) FROM places").await;
+    let total = fixture.count("SELECT count(*) FROM alert_ledger").await;
     assert_eq!(usize::try_from(total), Ok(accepted));
 }
 

@@ -143,7 +143,7 @@ async fn a_preview_of_a_long_history_looks_at_the_newest_of_it_and_says_so(fixtu
     let twice = async |times| {
         for _ in 0..times {
             let columns =
-                "source, received_at, key, feed, type, title, severity, outcome, why, alert";
+                "source, received_at, key, feed, type, title, severity, outcome, reason, alert";
             let sql = format!("INSERT INTO arrivals ({columns}) SELECT {columns} FROM arrivals");
             fixture.execute(&sql).await;
         }
@@ -162,7 +162,7 @@ async fn what_a_flood_hid_is_not_counted_to_the_last(fixture: Fixture) {
     }
     let rows = fixture.store.mutes().await.unwrap();
     assert_eq!((rows[0].hits, rows[0].last_hit), (2, Some(at(2))));
-    let columns = "source, received_at, key, feed, type, title, severity, outcome, why, alert";
+    let columns = "source, received_at, key, feed, type, title, severity, outcome, reason, alert";
     let more = MOST_COUNTED + 7;
     fixture
         .execute(&format!(

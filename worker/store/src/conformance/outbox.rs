@@ -83,7 +83,7 @@ async fn one_process_at_a_time_serves_a_destination(fixture: Fixture) {
     } else {
         "clock_timestamp() - interval '1 second'"
     };
-    let sql = format!("UPDATE served_destinations SET lease_until = {past}");
+    let sql = format!("UPDATE destination_leases SET lease_until = {past}");
     fixture.execute(&sql).await;
     assert!(
         store.serve("soc", "one", lease).await.unwrap(),

@@ -81,7 +81,7 @@ async fn what_is_owed_is_told_by_destination_as_the_backlog_counts_it(fixture: F
     let id = fixture.ended(MINER).await;
     store.also(&id, "mail", &refused(1)).await.unwrap();
     let since = "2026-01-02T03:04:05.000000Z";
-    let sql = format!("UPDATE deliveries SET wished_at = '{since}' WHERE destination = 'soc'");
+    let sql = format!("UPDATE deliveries SET requested_at = '{since}' WHERE destination = 'soc'");
     fixture.execute(&sql).await;
     fixture.ended(THEFT).await;
     let of = |mail, soc| vec![("mail".to_owned(), mail), ("soc".to_owned(), soc)];

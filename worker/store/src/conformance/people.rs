@@ -61,7 +61,7 @@ async fn a_case_that_is_over_is_run_again_with_the_alert_that_it_has(fixture: Fi
     conclude(&fixture.store, &again).await;
     let due = fixture.store.due("soc", 9).await.unwrap();
     assert_eq!((due.len(), due[0].showing.version), (1, 2));
-    let why = "SELECT coalesce(why, '') FROM alerts ORDER BY revision";
+    let why = "SELECT coalesce(reason, '') FROM alerts ORDER BY revision";
     assert_eq!(fixture.texts(why).await, [[""], ["asked"]]);
 }
 

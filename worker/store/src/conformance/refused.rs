@@ -115,7 +115,7 @@ async fn f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt(fix
         let tried = delivering.show_cases(&ids, &stop).await.unwrap();
         assert_eq!(tried, Some(1));
         fixture
-            .execute("UPDATE deliveries SET retry_at = wished_at WHERE destination = 'soc'")
+            .execute("UPDATE deliveries SET retry_at = requested_at WHERE destination = 'soc'")
             .await;
     }
     assert_eq!(channel.posts.load(Ordering::Relaxed), 1, "never again");
@@ -168,7 +168,7 @@ async fn f28_f33_what_is_refused_and_no_other_takes_stays_owed_until_a_new_key_c
     assert_eq!(at_once, Some(0), "it waits a minute");
     channel.is_mended.store(true, Ordering::Relaxed);
     fixture
-        .execute("UPDATE deliveries SET retry_at = wished_at")
+        .execute("UPDATE deliveries SET retry_at = requested_at")
         .await;
     assert_eq!(delivering.show_cases(&ids, &stop).await.unwrap(), Some(1));
     let rows = fixture.store.view(&id.0).await.unwrap().deliveries;
@@ -196,7 +196,7 @@ async fn f28_what_is_refused_goes_to_the_first_that_wants_it_and_stays_owed_wher
     // At the next try one of them does.
     chain[1].wants.store(true, Ordering::Relaxed);
     fixture
-        .execute("UPDATE deliveries SET retry_at = wished_at")
+        .execute("UPDATE deliveries SET retry_at = requested_at")
         .await;
     assert_eq!(delivering.show_cases(&ids, &stop).await.unwrap(), Some(1));
     assert!(fixture.delivery(&id, "soc").await.given_up);
@@ -234,7 +234,7 @@ async fn f28_who_refused_one_report_is_asked_to_take_the_next(fixture: Fixture) 
     // What ends here ended when the finding came.
     let before = "2026-01-02T03:04:05.000000Z";
     fixture
-        .execute(&format!("UPDATE deliveries SET wished_at = '{before}'"))
+        .execute(&format!("UPDATE deliveries SET requested_at = '{before}'"))
         .await;
     fixture.ends_again().await;
     for one in &all {

@@ -74,7 +74,7 @@ async fn f32_a_program_that_can_fold_it_takes_it_without_a_crash(fixture: Fixtur
     );
     fixture
         .execute(&format!(
-            "UPDATE unread_journals SET version = 0 WHERE case_id = '{id}'"
+            "UPDATE unreadable_journals SET version = 0 WHERE case_id = '{id}'"
         ))
         .await;
     let claimed = fixture.claim().await;

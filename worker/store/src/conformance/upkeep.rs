@@ -55,7 +55,11 @@ async fn what_grew_old_goes_in_batches_and_what_is_young_stays(fixture: Fixture)
     }
     assert_eq!(store.expire(Kept::Raw, future, 2).await.unwrap(), 2);
     assert_eq!(store.expire(Kept::Raw, future, 100).await.unwrap(), 3);
-    assert_eq!(rows(&fixture, "{raw}").await, 1, "that of the dead letter");
+    assert_eq!(
+        rows(&fixture, "raw_messages").await,
+        1,
+        "that of the dead letter"
+    );
     assert_eq!(store.expire(Kept::Journals, future, 2).await.unwrap(), 2);
     assert_eq!(store.expire(Kept::Journals, future, 2).await.unwrap(), 1);
     assert_eq!(store.expire(Kept::Journals, future, 2).await.unwrap(), 0);
@@ -68,7 +72,7 @@ async fn what_grew_old_goes_in_batches_and_what_is_young_stays(fixture: Fixture)
     let orphans = "SELECT count(*) FROM indicators WHERE case_id NOT IN (SELECT id FROM cases)";
     assert_eq!(fixture.count(orphans).await, 0);
     assert_eq!(store.expire(Kept::DeadLetters, future, 9).await.unwrap(), 1);
-    assert_eq!(rows(&fixture, "{raw}").await, 0);
+    assert_eq!(rows(&fixture, "raw_messages").await, 0);
     assert_eq!(store.expire(Kept::Hidden, future, 9).await.unwrap(), 1);
     assert_eq!(rows(&fixture, "arrivals").await, 2);
 }
@@ -82,13 +86,16 @@ async fn messages_go_at_the_latest_with_what_came_of_them(fixture: Fixture) {
     let alert = Arc::make_mut(&mut hidden.alert);
     (alert.key.id, alert.state.archived) = ("hidden".into(), true);
     store.accept(Arc::new([waits, hidden])).await.unwrap();
-    assert_eq!(rows(&fixture, "{raw}").await, 7);
+    assert_eq!(rows(&fixture, "raw_messages").await, 7);
     let future = at(86_400);
     assert_eq!(store.expire(Kept::Hidden, future, 9).await.unwrap(), 2);
-    assert_eq!(rows(&fixture, "{raw}").await, 6);
+    assert_eq!(rows(&fixture, "raw_messages").await, 6);
     assert_eq!(store.expire(Kept::Cases, future, 9).await.unwrap(), 3);
-    let left = "SELECT count(*) FROM {raw} WHERE id IN (SELECT raw_id FROM arrivals)";
-    let left = (fixture.count(left).await, rows(&fixture, "{raw}").await);
+    let left = "SELECT count(*) FROM raw_messages WHERE id IN (SELECT raw_id FROM arrivals)";
+    let left = (
+        fixture.count(left).await,
+        rows(&fixture, "raw_messages").await,
+    );
     assert_eq!(left, (3, 3), "of what waits, and of the dead letter");
 }
 
@@ -112,7 +119,7 @@ async fn what_grew_old_goes_however_many_dead_letters_came_before_it(fixture: Fi
     assert_eq!(store.expire(Kept::Raw, future, 2).await.unwrap(), 0);
     assert_eq!(store.expire(Kept::Raw, future, 1).await.unwrap(), 1, "anew");
     assert_eq!(store.expire(Kept::Raw, future, 1).await.unwrap(), 0);
-    assert_eq!(rows(&fixture, "{raw}").await, 50);
+    assert_eq!(rows(&fixture, "raw_messages").await, 50);
 }
 
 async fn journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again(fixture: Fixture) {
@@ -121,7 +128,7 @@ async fn journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again
     let future = at(86_400);
     assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 3);
     let looked_at =
-        "SELECT count(*) FROM cases WHERE status = 'concluded' AND journal_gone < revision";
+        "SELECT count(*) FROM cases WHERE status = 'concluded' AND journals_removed_to < revision";
     assert_eq!(
         fixture.count(looked_at).await,
         0,
@@ -134,7 +141,9 @@ async fn journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again
     assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 1);
     assert_eq!(rows(&fixture, "journal").await, 0);
     // One that nobody can tell from the others by its journal.
-    fixture.execute("UPDATE cases SET journal_gone = 0").await;
+    fixture
+        .execute("UPDATE cases SET journals_removed_to = 0")
+        .await;
     assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 3);
 }
 
@@ -205,13 +214,13 @@ async fn what_grew_old_of_a_case_that_goes_on_goes_and_the_last_of_it_stays(fixt
         [["4"]],
         "with what they came to"
     );
-    for table in ["arrivals", "sightings", "{raw}"] {
+    for table in ["arrivals", "sightings", "raw_messages"] {
         assert_eq!(rows(&fixture, table).await, 2, "{table}");
     }
     assert_eq!(store.expire(Kept::Cases, at(9 * DAY), 9).await.unwrap(), 1);
     assert_eq!(store.expire(Kept::Cases, at(9 * DAY), 9).await.unwrap(), 0);
     assert_eq!(rows(&fixture, "arrivals").await, 1, "by which it is found");
-    assert_eq!(rows(&fixture, "{raw}").await, 1, "with what came");
+    assert_eq!(rows(&fixture, "raw_messages").await, 1, "with what came");
     assert_eq!(rows(&fixture, "sightings").await, 0);
     conclude(store, &runs).await;
     let counted = store.view(&id.0).await.unwrap().row.sightings;
@@ -295,7 +304,7 @@ async fn nothing_is_left_of_what_is_purged(fixture: Fixture) {
     let gone = store.view(&ids[1].0).await;
     assert!(matches!(gone, Err(StoreError::NoSuchCase(_))));
     assert!(store.view(&ids[0].0).await.is_ok());
-    assert_eq!(rows(&fixture, "{raw}").await, 5);
+    assert_eq!(rows(&fixture, "raw_messages").await, 5);
     // What runs goes for its account alone.
     let runs = arrival(6, |alert| {
         alert.key.id = "runs".into();
@@ -315,7 +324,7 @@ async fn nothing_is_left_of_what_is_purged(fixture: Fixture) {
     assert_eq!(purge(&fixture, &everything).await, 5);
     assert_eq!(store.kept(&everything).await.unwrap(), 0);
     for table in [
-        "{raw}",
+        "raw_messages",
         "cases",
         "alerts",
         "indicators",
@@ -396,7 +405,11 @@ async fn g2_what_goes_on_is_not_removed_because_it_began_before_a_day(fixture: F
         assert!(key.contains(id), "{kept:?}");
     }
     assert_eq!(store.kept(&what).await.unwrap(), 3);
-    assert_eq!(rows(&fixture, "{raw}").await, 7, "those of what is kept");
+    assert_eq!(
+        rows(&fixture, "raw_messages").await,
+        7,
+        "those of what is kept"
+    );
     let event = [opened(&runs.alert, "x")];
     let goes_on = store.append(&runs.lease, &event, Charge::default());
     goes_on.await.unwrap();
@@ -404,7 +417,7 @@ async fn g2_what_goes_on_is_not_removed_because_it_began_before_a_day(fixture: F
 
 async fn the_schema_says_which_migrations_it_has(fixture: Fixture) {
     let names = fixture.store.migrations().await.unwrap();
-    assert_eq!(names[0], "V1__cases");
+    assert_eq!(names[0], "V1__schema");
     let again = fixture.another(options()).await;
     assert_eq!(again.migrations().await.unwrap(), names);
 }

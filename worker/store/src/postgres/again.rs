@@ -7,14 +7,14 @@ use super::row::limit;
 
 /// The same alert once more: it came when it came, and it waits from now on.
 const WITH_MODELS: &str = "WITH chosen AS ( \
-         SELECT id FROM cases WHERE wants_model AND status IN ('concluded', 'failed') \
+         SELECT id FROM cases WHERE needs_model AND status IN ('concluded', 'failed') \
          ORDER BY severity DESC, concluded_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED \
      ), again AS ( \
-         UPDATE cases SET revision = revision + 1, status = 'queued', journal_seq = 0, crashes = 0, wants_model = false, \
-             touched_at = clock_timestamp(), waiting_since = clock_timestamp() \
+         UPDATE cases SET revision = revision + 1, status = 'queued', journal_seq = 0, crashes = 0, needs_model = false, \
+             revised_at = clock_timestamp(), waiting_since = clock_timestamp() \
          FROM chosen WHERE cases.id = chosen.id RETURNING cases.id, cases.revision \
      ), copied AS ( \
-         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, why, alert) \
+         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, reason, alert) \
          SELECT again.id, again.revision, raw_id, source, received_at, 'models_back', alert \
          FROM again JOIN alerts ON case_id = again.id AND alerts.revision = again.revision - 1 \
      ) \

@@ -23,8 +23,8 @@ const BACKLOG: &str = "SELECT cases.urgent, cases.others, cases.oldest_secs, cas
          FROM cases WHERE status = 'queued' \
      ) AS cases CROSS JOIN ( \
          SELECT count(*) AS open, \
-             greatest(coalesce(extract(epoch FROM clock_timestamp() - min(wished_at)), 0), 0)::double precision AS oldest_secs \
-         FROM deliveries WHERE sent < wanted AND sent < major AND NOT given_up \
+             greatest(coalesce(extract(epoch FROM clock_timestamp() - min(requested_at)), 0), 0)::double precision AS oldest_secs \
+         FROM deliveries WHERE sent_version < wanted_version AND sent_version < major_version AND NOT given_up \
      ) AS wished";
 
 /// How many cases wait or run.

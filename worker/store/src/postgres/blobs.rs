@@ -7,11 +7,11 @@ use super::PostgresStore;
 use super::row::limit;
 
 const ANNOUNCE: &str =
-    "INSERT INTO loose_blobs (key) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING";
+    "INSERT INTO orphaned_blobs (key) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING";
 /// Not what a transaction is about to refer to.
-const LOOSE: &str = "SELECT key FROM loose_blobs WHERE since < clock_timestamp() - interval '1 hour' \
+const LOOSE: &str = "SELECT key FROM orphaned_blobs WHERE since < clock_timestamp() - interval '1 hour' \
      ORDER BY since LIMIT $1 FOR UPDATE SKIP LOCKED";
-const FORGET: &str = "DELETE FROM loose_blobs WHERE key = ANY($1)";
+const FORGET: &str = "DELETE FROM orphaned_blobs WHERE key = ANY($1)";
 
 impl PostgresStore {
     pub(super) async fn announce(&self, keys: Vec<String>) -> Result<(), StoreError> {

@@ -10,15 +10,15 @@ use super::row::limit;
 /// One that failed is shown too, and taken away, and proves nothing: its triage did not come to an end. Read off the index of
 /// storms, from its end: not all canaries that ever were. Workers date cases and acts, and a clock of
 /// theirs may have been ahead.
-const LAST: &str = "SELECT acts.at FROM cases JOIN acts ON acts.case_id = cases.id \
+const LAST: &str = "SELECT case_actions.at FROM cases JOIN case_actions ON case_actions.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND coalesce(cases.account, '') = '' \
-         AND cases.status = 'concluded' AND acts.act = 'closed' AND acts.by_whom = $1 AND acts.at <= now() AND cases.opened_at <= now() \
+         AND cases.status = 'concluded' AND case_actions.action = 'closed' AND case_actions.actor = $1 AND case_actions.at <= now() AND cases.opened_at <= now() \
      ORDER BY cases.opened_at DESC LIMIT 1";
 /// What was not shown because it was too late has no name at its destination.
 const OPEN: &str = "SELECT cases.id, min(deliveries.sent_at) \
      FROM cases JOIN deliveries ON deliveries.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND coalesce(cases.account, '') = '' \
-         AND cases.desk = 'open' AND deliveries.sent > 0 AND deliveries.remote_id IS NOT NULL AND deliveries.sent_at IS NOT NULL \
+         AND cases.workflow_status = 'open' AND deliveries.sent_version > 0 AND deliveries.remote_id IS NOT NULL AND deliveries.sent_at IS NOT NULL \
      GROUP BY cases.id ORDER BY cases.opened_at DESC LIMIT $1";
 
 #[async_trait]

@@ -40,38 +40,38 @@ const FREE: &str = "WITH ended AS ( \
 /// all that wait; more than are wanted, because others may take them at the same time. No canary waits for
 /// models: rules triage it.
 const TAKE: &str = "WITH best AS MATERIALIZED ( \
-         SELECT id, touched_at, CASE severity WHEN 'critical' THEN 4.0 ELSE least(3.99, \
+         SELECT id, revised_at, CASE severity WHEN 'critical' THEN 4.0 ELSE least(3.99, \
              array_position(enum_range(NULL::severity), severity) - 1 + 4 * least(crashes, 1) \
-                 + extract(epoch FROM clock_timestamp() - touched_at) / 1800) END::double precision AS rank \
+                 + extract(epoch FROM clock_timestamp() - revised_at) / 1800) END::double precision AS rank \
          FROM ( \
              SELECT one.* FROM unnest(enum_range($1::text::severity, NULL)) AS level (severity) \
-             CROSS JOIN LATERAL (SELECT id, severity, touched_at, crashes FROM cases \
+             CROSS JOIN LATERAL (SELECT id, severity, revised_at, crashes FROM cases \
                  WHERE status = 'queued' AND cases.severity = level.severity AND crashes < 2 \
-                     AND NOT EXISTS (SELECT FROM unread_journals AS unread WHERE unread.case_id = cases.id \
+                     AND NOT EXISTS (SELECT FROM unreadable_journals AS unread WHERE unread.case_id = cases.id \
                          AND unread.revision = cases.revision AND unread.version >= $3) \
                      AND ($6::double precision IS NULL OR feed = 'canary' OR waiting_since <= clock_timestamp() - make_interval(secs => \
                          CASE WHEN cases.severity >= 'high' THEN $6 ELSE $7::double precision END)) \
-                 ORDER BY touched_at LIMIT 2 * $2::bigint + 16) AS one \
+                 ORDER BY revised_at LIMIT 2 * $2::bigint + 16) AS one \
              UNION ALL \
-             (SELECT id, severity, touched_at, crashes FROM cases \
+             (SELECT id, severity, revised_at, crashes FROM cases \
                  WHERE status = 'queued' AND crashes >= 2 AND severity >= $1::text::severity \
                      AND current_setting('nightshift.suspects') = 'true' \
                      AND NOT EXISTS (SELECT FROM cases AS other \
                          WHERE other.status = 'running' AND other.crashes >= 2 AND other.lease_holder = $4) \
-                     AND NOT EXISTS (SELECT FROM unread_journals AS unread WHERE unread.case_id = cases.id \
+                     AND NOT EXISTS (SELECT FROM unreadable_journals AS unread WHERE unread.case_id = cases.id \
                          AND unread.revision = cases.revision AND unread.version >= $3) \
                      AND ($6::double precision IS NULL OR feed = 'canary' OR waiting_since <= clock_timestamp() - make_interval(secs => \
                          CASE WHEN cases.severity >= 'high' THEN $6 ELSE $7::double precision END)) \
-                 ORDER BY severity DESC, touched_at LIMIT 1) \
+                 ORDER BY severity DESC, revised_at LIMIT 1) \
          ) AS waiting \
      ), locked AS ( \
-         SELECT cases.id, best.rank, best.touched_at FROM best JOIN cases ON cases.id = best.id WHERE cases.status = 'queued' \
-         ORDER BY best.rank DESC, best.touched_at LIMIT $2::bigint FOR UPDATE OF cases SKIP LOCKED \
+         SELECT cases.id, best.rank, best.revised_at FROM best JOIN cases ON cases.id = best.id WHERE cases.status = 'queued' \
+         ORDER BY best.rank DESC, best.revised_at LIMIT $2::bigint FOR UPDATE OF cases SKIP LOCKED \
      ) \
      UPDATE cases SET status = 'running', epoch = epoch + 1, lease_holder = $4, leased_at = clock_timestamp(), \
          lease_until = clock_timestamp() + make_interval(secs => $5) \
      FROM locked WHERE cases.id = locked.id \
-     RETURNING cases.id, revision, epoch, crashes, journal_seq, locked.rank, locked.touched_at";
+     RETURNING cases.id, revision, epoch, crashes, journal_seq, locked.rank, locked.revised_at";
 const TAKE_ONE: &str = "UPDATE cases SET status = 'running', epoch = epoch + 1, lease_holder = $2, \
          leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => $3) \
      WHERE id = $1 AND status = 'queued' RETURNING id, revision, epoch, crashes, journal_seq";
@@ -88,7 +88,7 @@ const JOURNALS: &str = "SELECT case_id, seq, event::text FROM journal \
 /// What the last report before said, and the alert that it was about.
 const AGAIN: &str = "SELECT now.case_id, jsonb_build_object('revision', before.revision, \
          'failed', before.status = 'failed', 'verdict', before.verdict, 'leaning', before.leaning, \
-         'severity', before.assessed_severity, 'urgency', before.report -> 'urgency', 'why', now.why)::text, last.alert::text \
+         'severity', before.assessed_severity, 'urgency', before.report -> 'urgency', 'why', now.reason)::text, last.alert::text \
      FROM alerts AS now \
          JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) \
              ON now.case_id = taken.id AND now.revision = taken_revision \
@@ -98,8 +98,8 @@ const AGAIN: &str = "SELECT now.case_id, jsonb_build_object('revision', before.r
 /// A look that came to nothing is no claim.
 const PUT_BACK: &str = "UPDATE cases SET status = 'queued', epoch = epoch - 1, lease_holder = NULL, lease_until = NULL \
      WHERE id = $1";
-const NOTE_UNREAD: &str = "INSERT INTO unread_journals (case_id, revision, version, error) VALUES ($1, $2, $3, $4) \
-     ON CONFLICT (case_id, revision) DO UPDATE SET version = greatest(unread_journals.version, excluded.version), \
+const NOTE_UNREAD: &str = "INSERT INTO unreadable_journals (case_id, revision, version, error) VALUES ($1, $2, $3, $4) \
+     ON CONFLICT (case_id, revision) DO UPDATE SET version = greatest(unreadable_journals.version, excluded.version), \
      error = excluded.error, noted_at = excluded.noted_at";
 /// Waits for a claim whose answer was lost, if it still goes on: the rows are locked before it looks at what such a claim
 /// changes.
@@ -110,8 +110,8 @@ pub(super) const CONFIRM: &str = "WITH held AS MATERIALIZED ( \
          ON held.id = taken.id AND held.epoch = taken_epoch \
      WHERE held.status = 'running' AND held.lease_holder = $3 ORDER BY held.id";
 /// A case that is given back again and again, because its models come and go, waits since the first time.
-const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, given_back = revision, \
-         waiting_since = CASE WHEN given_back = revision THEN waiting_since ELSE clock_timestamp() END \
+const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, released_revision = revision, \
+         waiting_since = CASE WHEN released_revision = revision THEN waiting_since ELSE clock_timestamp() END \
      WHERE id = $1 AND epoch = $2 AND status = 'running'";
 /// The worker of a lease that was lost is heard of: it has not crashed.
 const NO_CRASH: &str = "WITH alive AS ( \

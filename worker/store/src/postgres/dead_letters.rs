@@ -13,7 +13,7 @@ use crate::blobs;
 const LIST: &str = "SELECT id, source, received_at, error, size_bytes, sha256, case_id, retried_at FROM dead_letters \
      ORDER BY id DESC LIMIT $1";
 const LETTER: &str = "SELECT d.id, d.source, d.received_at, d.error, d.size_bytes, d.sha256, d.case_id, d.retried_at, r.bytes, r.blob \
-     FROM dead_letters d LEFT JOIN raw_alerts r ON r.id = d.raw_id WHERE d.id = $1";
+     FROM dead_letters d LEFT JOIN raw_messages r ON r.id = d.raw_id WHERE d.id = $1";
 const UNREAD: &str =
     "SELECT id FROM dead_letters WHERE retried_at IS NULL AND id > $1 ORDER BY id LIMIT $2";
 const SETTLE: &str = "UPDATE dead_letters SET retried_at = $2 WHERE id = $1 AND retried_at IS NULL";

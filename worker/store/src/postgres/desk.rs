@@ -11,21 +11,21 @@ use super::row::{get_revision, get_severity, get_verdict, limit, text, to_verdic
 use crate::acts::{ActRow, kind};
 
 /// Counts and acts say nothing new: the post is edited, counts at the most once a minute. What waits already goes along.
-pub(super) const TOUCH: &str = "UPDATE deliveries SET wanted = wanted + 1, \
-         wished_at = CASE WHEN sent < wanted THEN wished_at ELSE clock_timestamp() END, \
-         retry_at = CASE WHEN sent < wanted THEN retry_at ELSE sent_at + interval '60 seconds' END \
+pub(super) const TOUCH: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, \
+         requested_at = CASE WHEN sent_version < wanted_version THEN requested_at ELSE clock_timestamp() END, \
+         retry_at = CASE WHEN sent_version < wanted_version THEN retry_at ELSE sent_at + interval '60 seconds' END \
      WHERE case_id = ANY($1) AND NOT given_up";
 /// The same act said again, because an answer was lost or a click was posted twice, is one, and undoes nothing since.
 const ACT: &str = "WITH added AS ( \
-         INSERT INTO acts (case_id, at, by_whom, act, about, until, note) VALUES ($1, $2, $3, $4, $5, $6, $7) \
+         INSERT INTO case_actions (case_id, at, actor, action, detail, muted_until, note) VALUES ($1, $2, $3, $4, $5, $6, $7) \
          ON CONFLICT DO NOTHING RETURNING id \
      ), stands AS ( \
-         UPDATE cases SET desk = coalesce($8, desk), owner = coalesce($9, owner) \
+         UPDATE cases SET workflow_status = coalesce($8, workflow_status), owner = coalesce($9, owner) \
          WHERE id = $1 AND EXISTS (SELECT FROM added) \
      ), touched AS ( \
-         UPDATE deliveries SET wanted = wanted + 1, \
-             wished_at = CASE WHEN sent < wanted THEN wished_at ELSE clock_timestamp() END, \
-             retry_at = CASE WHEN attempts > 0 OR sent < major THEN retry_at END \
+         UPDATE deliveries SET wanted_version = wanted_version + 1, \
+             requested_at = CASE WHEN sent_version < wanted_version THEN requested_at ELSE clock_timestamp() END, \
+             retry_at = CASE WHEN attempts > 0 OR sent_version < major_version THEN retry_at END \
          WHERE case_id = $1 AND NOT given_up AND EXISTS (SELECT FROM added) \
      ) \
      SELECT pg_notify('nightshift-work', '')::text";
@@ -33,26 +33,26 @@ const ACT: &str = "WITH added AS ( \
 /// about this one. Nor is it where they were done before it was told what came of it, and that is not harmless. `$2` is the
 /// write that brought it, where another may have come between; where there is none, what waits behind it has its own turn.
 pub(super) const REOPEN: &str = "WITH reopened AS ( \
-         UPDATE cases SET desk = 'open', owner = NULL \
+         UPDATE cases SET workflow_status = 'open', owner = NULL \
          WHERE id = $1 AND (status = 'queued' AND journal_seq = 0 \
                  AND CASE WHEN $2::uuid IS NULL THEN NOT EXISTS (SELECT FROM pending_revisions WHERE case_id = $1) \
-                     ELSE last_write = $2 END \
-                 OR status IN ('concluded', 'failed') AND last_write = $2 \
+                     ELSE last_write_id = $2 END \
+                 OR status IN ('concluded', 'failed') AND last_write_id = $2 \
                  AND coalesce(verdict, '') NOT IN ('benign_true_positive', 'false_positive') \
                  AND EXISTS (SELECT FROM alerts WHERE case_id = $1 AND alerts.revision = cases.revision \
-                     AND why NOT IN ('asked', 'models_back'))) \
-             AND (desk = 'closed' OR (SELECT act = 'disagreed' AND about = 'false_positive' FROM acts \
-                 WHERE case_id = $1 AND act IN ('agreed', 'disagreed', 'reopened') ORDER BY id DESC LIMIT 1)) \
+                     AND reason NOT IN ('asked', 'models_back'))) \
+             AND (workflow_status = 'closed' OR (SELECT action = 'disagreed' AND detail = 'false_positive' FROM case_actions \
+                 WHERE case_id = $1 AND action IN ('agreed', 'disagreed', 'reopened') ORDER BY id DESC LIMIT 1)) \
          RETURNING id, revision \
      ), noted AS ( \
-         INSERT INTO acts (case_id, at, by_whom, act) SELECT id, clock_timestamp(), source, 'reopened' \
+         INSERT INTO case_actions (case_id, at, actor, action) SELECT id, clock_timestamp(), source, 'reopened' \
          FROM reopened JOIN alerts ON case_id = id AND alerts.revision = reopened.revision \
      ) \
-     UPDATE deliveries SET wanted = wanted + 1, \
-         wished_at = CASE WHEN sent < wanted THEN wished_at ELSE clock_timestamp() END, \
-         retry_at = CASE WHEN attempts > 0 OR sent < major THEN retry_at END \
+     UPDATE deliveries SET wanted_version = wanted_version + 1, \
+         requested_at = CASE WHEN sent_version < wanted_version THEN requested_at ELSE clock_timestamp() END, \
+         retry_at = CASE WHEN attempts > 0 OR sent_version < major_version THEN retry_at END \
      FROM reopened WHERE case_id = reopened.id AND NOT given_up";
-const ACTS: &str = "SELECT case_id, at, by_whom, act, about, until, note FROM acts WHERE case_id = ANY($1) ORDER BY id";
+const ACTS: &str = "SELECT case_id, at, actor, action, detail, muted_until, note FROM case_actions WHERE case_id = ANY($1) ORDER BY id";
 const DECIDED: &str = "SELECT v.id, v.case_id, s.key, s.feed, s.type, s.account, s.severity::text, c.verdict, c.status, \
          v.decided_at, v.decided_by, v.revision, v.verdict, v.agreed, v.note \
      FROM person_verdicts v JOIN cases s ON s.id = v.case_id \

@@ -17,10 +17,9 @@ const ARRIVED: &str = "SELECT feed, count(*), \
          count(*) FILTER (WHERE outcome = 'muted'), count(*) FILTER (WHERE outcome = 'set_aside'), \
          count(*) FILTER (WHERE outcome = 'member') \
      FROM arrivals WHERE received_at >= $1 AND received_at < $2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
-/// How cases ended, each as it did last, and what the models cost in all their runs: read from reports only where a version
-/// before wrote it there alone.
+/// Counts how cases ended, each as it did last, and sums up what the models cost in all their runs.
 pub(super) const ENDED: &str = "SELECT status, verdict, count(*) FILTER (WHERE is_last), coalesce(sum(usd), 0) FROM ( \
-         SELECT ended.status, ended.verdict, coalesce(ended.usd, (report #>> '{cost,usd}')::double precision) AS usd, \
+         SELECT ended.status, ended.verdict, ended.usd, \
              ended.revision = max(ended.revision) OVER (PARTITION BY case_id) AS is_last \
          FROM conclusions AS ended JOIN cases ON cases.id = case_id \
          WHERE ended.concluded_at >= $1 AND ended.concluded_at < $2 AND feed <> 'canary' \
@@ -30,17 +29,17 @@ pub(super) const LETTERS: &str =
 /// What waits for people: there is an index of all but the last condition, in this order. A verdict stands while its case
 /// runs again, and where that was called off. What people called a wrong detection waits for nobody: as with tickets, the
 /// last of the three acts counts.
-const WAITS: &str = "desk <> 'closed' AND feed <> 'canary' \
+const WAITS: &str = "workflow_status <> 'closed' AND feed <> 'canary' \
      AND (status = 'failed' OR verdict IN ('true_positive', 'inconclusive')) \
-     AND NOT coalesce((SELECT max(acts.id) FILTER (WHERE act = 'disagreed' AND about = 'false_positive') = max(acts.id) \
-         FROM acts WHERE acts.case_id = cases.id AND act IN ('agreed', 'disagreed', 'reopened')), false)";
+     AND NOT coalesce((SELECT max(case_actions.id) FILTER (WHERE action = 'disagreed' AND detail = 'false_positive') = max(case_actions.id) \
+         FROM case_actions WHERE case_actions.case_id = cases.id AND action IN ('agreed', 'disagreed', 'reopened')), false)";
 /// What was given up is of the day on which it was wished. What is owed and was tried in vain is told every day: whoever
 /// refuses for a while gives nothing up. There is an index of what is owed, and one of what was given up.
 pub(super) const UNDELIVERED: &str = "SELECT destination, count(*) FROM ( \
-         SELECT case_id, destination FROM deliveries WHERE given_up AND wished_at >= $1 AND wished_at < $2 \
+         SELECT case_id, destination FROM deliveries WHERE given_up AND requested_at >= $1 AND requested_at < $2 \
          UNION ALL \
          SELECT case_id, destination FROM deliveries \
-         WHERE sent < wanted AND sent < major AND NOT given_up AND error IS NOT NULL \
+         WHERE sent_version < wanted_version AND sent_version < major_version AND NOT given_up AND error IS NOT NULL \
      ) AS untaken JOIN cases ON cases.id = case_id WHERE feed <> 'canary' GROUP BY destination ORDER BY destination";
 /// Sources that brought something in the week before, and nothing since. From one source to the next, and of each its last
 /// alert: eight days of the ledger are too much to be read for a few names.

@@ -13,17 +13,17 @@ use crate::left_off::LeftOff;
 /// Whole journals, up to the last triage that ended before: one that was called off has no conclusion, and goes with the
 /// next that has.
 const JOURNALS: &str = "WITH looked AS MATERIALIZED ( \
-         SELECT opened_at, id, revision, journal_gone FROM cases \
-         WHERE journal_gone < revision - 1 AND opened_at < $1 AND (opened_at, id) > ($2, $3) ORDER BY opened_at, id LIMIT $4 \
+         SELECT opened_at, id, revision, journals_removed_to FROM cases \
+         WHERE journals_removed_to < revision - 1 AND opened_at < $1 AND (opened_at, id) > ($2, $3) ORDER BY opened_at, id LIMIT $4 \
      ), old AS MATERIALIZED ( \
          SELECT looked.id, ended.revision FROM looked CROSS JOIN LATERAL ( \
              SELECT max(one.revision) AS revision FROM conclusions AS one WHERE one.case_id = looked.id \
-                 AND one.revision > looked.journal_gone AND one.revision < looked.revision AND one.concluded_at < $1 \
+                 AND one.revision > looked.journals_removed_to AND one.revision < looked.revision AND one.concluded_at < $1 \
          ) AS ended WHERE ended.revision IS NOT NULL LIMIT $5 \
      ), held AS MATERIALIZED ( \
          SELECT cases.id, old.revision FROM old JOIN cases ON cases.id = old.id FOR NO KEY UPDATE OF cases SKIP LOCKED \
      ), noted AS ( \
-         UPDATE cases SET journal_gone = held.revision FROM held WHERE cases.id = held.id \
+         UPDATE cases SET journals_removed_to = held.revision FROM held WHERE cases.id = held.id \
      ), gone AS ( \
          DELETE FROM journal USING held WHERE case_id = held.id AND journal.revision <= held.revision \
      ) \
@@ -51,7 +51,7 @@ const ROWS: &str = concat!(
          SELECT cases.id, last.revision FROM (SELECT case_id, max(revision) AS revision FROM said GROUP BY case_id) AS last \
              JOIN cases ON cases.id = last.case_id FOR NO KEY UPDATE OF cases SKIP LOCKED \
      ), noted AS ( \
-         UPDATE cases SET journal_gone = greatest(journal_gone, ended.revision) FROM ended WHERE cases.id = ended.id \
+         UPDATE cases SET journals_removed_to = greatest(journals_removed_to, ended.revision) FROM ended WHERE cases.id = ended.id \
      ), told AS ( \
          DELETE FROM journal USING ended WHERE journal.case_id = ended.id AND journal.revision <= ended.revision \
      ), arrived AS ( \

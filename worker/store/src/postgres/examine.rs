@@ -57,28 +57,28 @@ const SEALED: &str = "SELECT s.relname::text FROM pg_class s
     AND CASE WHEN s.relkind = 'S' THEN NOT has_sequence_privilege(s.oid, 'USAGE, UPDATE') ELSE false END ORDER BY 1";
 /// The tables that the migrations make; a test says so.
 pub(super) const OURS: [&str; 22] = [
-    "acts",
     "alerts",
     "arrivals",
     "batches",
+    "case_actions",
     "cases",
     "conclusions",
     "dead_letters",
     "deliveries",
+    "destination_leases",
     "digests",
     "indicators",
     "journal",
-    "loose_blobs",
     "lost_leases",
     "mutes",
+    "orphaned_blobs",
     "pending_revisions",
     "person_verdicts",
-    "raw_alerts",
+    "raw_messages",
     "registers",
-    "served_destinations",
     "sightings",
     "spending",
-    "unread_journals",
+    "unreadable_journals",
 ];
 
 /// Looks at the server of this address; what it owes, where that can be read.

@@ -37,7 +37,7 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(7226003, number) \
 /// Whether this batch was committed by a try whose answer was lost.
 const IS_ACCEPTED: &str = "SELECT FROM batches WHERE id = $1";
 const NEW_IDS: &str =
-    "SELECT nextval(pg_get_serial_sequence('raw_alerts', 'id')) FROM generate_series(1, $1)";
+    "SELECT nextval(pg_get_serial_sequence('raw_messages', 'id')) FROM generate_series(1, $1)";
 const NEW_LETTERS: &str =
     "SELECT nextval(pg_get_serial_sequence('dead_letters', 'id')) FROM generate_series(1, $1)";
 

@@ -14,9 +14,9 @@ use super::row::{json, number, revision, text};
 
 /// `clock_timestamp` and not `now`: a statement that waited for a lock is judged by when it got it.
 const APPEND: &str = "WITH held AS ( \
-         UPDATE cases SET journal_seq = journal_seq + cardinality($5::timestamptz[]), last_write = $4, usd = usd + $9 \
+         UPDATE cases SET journal_seq = journal_seq + cardinality($5::timestamptz[]), last_write_id = $4, usd = usd + $9 \
          WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND lease_until > clock_timestamp() \
-             AND last_write IS DISTINCT FROM $4 \
+             AND last_write_id IS DISTINCT FROM $4 \
          RETURNING id, journal_seq \
      ), written AS ( \
          INSERT INTO journal (case_id, revision, seq, epoch, at, kind, command, event) \
@@ -30,7 +30,7 @@ const APPEND: &str = "WITH held AS ( \
      ) \
      SELECT count(*) FROM held";
 /// Whether a write whose answer was lost was made. The try after it waited for it, if it still went on.
-const IS_WRITTEN: &str = "SELECT FROM cases WHERE id = $1 AND last_write = $2";
+const IS_WRITTEN: &str = "SELECT FROM cases WHERE id = $1 AND last_write_id = $2";
 /// The report tells how often its alert has arrived by now: the first statement holds the row.
 const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
      (case_id, revision, epoch, concluded_at, status, verdict, leaning, reason, confidence, assessed_severity, usd, report) \
@@ -38,52 +38,52 @@ const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
          (told #>> '{cost,usd}')::double precision, \
          jsonb_set(jsonb_set(told, '{alert,sightings}', to_jsonb(sightings)), '{alert,members}', to_jsonb(members)) \
      FROM cases CROSS JOIN (SELECT $12::text::jsonb AS told OFFSET 0) AS read_once \
-     WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4";
+     WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write_id = $4";
 /// At the destinations of its route, and wherever the case is shown already, or may be: who read that is told how it ended.
 /// What was given up while in doubt was given up by hand: its destination is no more.
-const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
+const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted_version, major_version, requested_at) \
      SELECT id, destination, 1, 1, $5 FROM cases CROSS JOIN ( \
          SELECT unnest($6::text[]) AS destination UNION \
          SELECT destination FROM deliveries WHERE case_id = $1 AND (shown IS NOT NULL OR begun_at IS NOT NULL AND NOT given_up) \
      ) AS told \
-     WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
+     WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write_id = $4 \
      ON CONFLICT (case_id, destination) DO UPDATE \
-     SET wanted = deliveries.wanted + 1, major = deliveries.wanted + 1, wished_at = $5, attempts = 0, retry_at = NULL, given_up = false, error = NULL, \
+     SET wanted_version = deliveries.wanted_version + 1, major_version = deliveries.wanted_version + 1, requested_at = $5, attempts = 0, retry_at = NULL, given_up = false, error = NULL, \
          instead_of = NULL";
 /// Ends the triage; where another alert of the case waits for that, the case waits for its triage. What was noted of
 /// sightings is cleared with it; or the same alert is triaged once more, with that.
 const END: &str = "WITH pending AS ( \
          DELETE FROM pending_revisions WHERE (case_id, seq) = \
              (SELECT id, min(seq) FROM cases JOIN pending_revisions ON case_id = id \
-              WHERE id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 GROUP BY id) \
+              WHERE id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write_id = $4 GROUP BY id) \
          RETURNING * \
      ), held AS ( \
          SELECT id, $7 IN ('benign_true_positive', 'false_positive') AS is_cleared, \
              coalesce(last_event > $11 OR first_event < $12, false) AS is_wider \
-         FROM cases WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
+         FROM cases WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write_id = $4 \
      ), next AS ( \
-         SELECT case_id, raw_id, source, received_at, why, alert, severity, content, title, type FROM pending \
+         SELECT case_id, raw_id, source, received_at, reason, alert, severity, content, title, type FROM pending \
          UNION ALL SELECT id, raw_id, source, received_at, 'no_longer_cleared', alert, NULL, NULL, NULL, NULL \
          FROM held JOIN alerts ON case_id = id AND revision = $2 WHERE is_wider AND NOT EXISTS (SELECT FROM pending) \
      ), ended AS ( \
          UPDATE cases SET verdict = $7, leaning = $8, assessed_severity = $9::text::severity, concluded_at = $5, \
-             lease_holder = NULL, lease_until = NULL, crashes = 0, wants_model = $10 AND next.case_id IS NULL, \
-             recheck_at = CASE WHEN next.case_id IS NULL THEN $13::timestamptz END, whole_until = NULL, \
+             lease_holder = NULL, lease_until = NULL, crashes = 0, needs_model = $10 AND next.case_id IS NULL, \
+             recheck_at = CASE WHEN next.case_id IS NULL THEN $13::timestamptz END, logs_complete_until = NULL, \
              status = CASE WHEN next.case_id IS NULL THEN $6 ELSE 'queued' END, \
              revision = revision + CASE WHEN next.case_id IS NULL THEN 0 ELSE 1 END, \
              journal_seq = CASE WHEN next.case_id IS NULL THEN journal_seq ELSE 0 END, \
              severity = coalesce(next.severity, cases.severity), content = coalesce(next.content, cases.content), \
              title = coalesce(next.title, cases.title), type = coalesce(next.type, cases.type), \
-             touched_at = CASE WHEN next.case_id IS NULL THEN touched_at ELSE clock_timestamp() END, \
+             revised_at = CASE WHEN next.case_id IS NULL THEN revised_at ELSE clock_timestamp() END, \
              waiting_since = clock_timestamp(), \
              first_event = CASE WHEN is_cleared AND NOT is_wider THEN NULL ELSE first_event END, \
              last_event = CASE WHEN is_cleared AND NOT is_wider THEN NULL ELSE last_event END \
          FROM held LEFT JOIN next ON true \
-         WHERE cases.id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
+         WHERE cases.id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write_id = $4 \
          RETURNING cases.id, cases.revision \
      ) \
-     INSERT INTO alerts (case_id, revision, raw_id, source, received_at, why, alert) \
-     SELECT ended.id, ended.revision, next.raw_id, next.source, next.received_at, next.why, next.alert \
+     INSERT INTO alerts (case_id, revision, raw_id, source, received_at, reason, alert) \
+     SELECT ended.id, ended.revision, next.raw_id, next.source, next.received_at, next.reason, next.alert \
      FROM ended JOIN next ON true";
 /// Whether the conclusion is there, by this try or by one before it.
 const IS_CONCLUDED: &str =

@@ -11,16 +11,16 @@ use super::row::{self, CASE_COLUMNS, LEFTOVER, limit, text};
 const SEVERITY: &str = "CASE WHEN status IN ('concluded', 'failed') THEN coalesce(assessed_severity, severity) \
      ELSE greatest(severity, assessed_severity) END";
 /// What the index of grave cases holds: said once more where all that is asked for is among it, so that it is used.
-const GRAVE: &str = "AND desk = 'open' \
+const GRAVE: &str = "AND workflow_status = 'open' \
      AND (status IN ('queued', 'running', 'failed') OR verdict IN ('true_positive', 'inconclusive'))";
 
 /// Those of which people said anything against the verdict, whatever counts by now: found from what people did.
-const SPOKEN_OF: &str = "AND id IN (SELECT case_id FROM acts WHERE act = 'disagreed')";
+const SPOKEN_OF: &str = "AND id IN (SELECT case_id FROM case_actions WHERE action = 'disagreed')";
 
 /// The last verdict that a person gave, where it is another than the case's.
-const DISPUTED: &str = "SELECT FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
-     AND theirs.about IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM acts AS later \
-         WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed'))";
+const DISPUTED: &str = "SELECT FROM case_actions AS theirs WHERE theirs.case_id = cases.id AND theirs.action = 'disagreed' \
+     AND theirs.detail IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM case_actions AS later \
+         WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.action IN ('agreed', 'disagreed'))";
 /// Whether the alert of the latest revision is a generated sample. A value, not a set: of a set all alerts are read once.
 const SAMPLE: &str = "SELECT alerts.alert @> '{\"state\": {\"sample\": true}}' FROM alerts \
      WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision";
@@ -72,7 +72,7 @@ pub(super) fn sql(filter: &CaseFilter) -> String {
         "SELECT {CASE_COLUMNS} FROM cases \
          WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR verdict = $2 AND NOT {LEFTOVER}) \
          AND ($3::text IS NULL OR {SEVERITY} >= $3::text::severity) AND (CASE WHEN $4::text IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = $4 END) \
-         AND ($6::text IS NULL OR account = $6) AND ($9::text IS NULL OR desk = $9) \
+         AND ($6::text IS NULL OR account = $6) AND ($9::text IS NULL OR workflow_status = $9) \
          AND (NOT $10::boolean OR EXISTS ({DISPUTED})) AND (NOT $11::boolean OR NOT coalesce(({SAMPLE}), false)) \
          AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0 OR id IN ({NAMED})) \
          AND ($8::text IS NULL OR opened_at <= (SELECT opened_at FROM cases WHERE id = $8)) \

@@ -150,11 +150,12 @@ pub(super) fn checksum() -> u64 {
     runner().get_migrations().iter().fold(0, sum)
 }
 
-/// Brings an empty database to the schema of an earlier version.
+/// The migrations of this program and one more, as the next version has it.
 #[cfg(test)]
-pub(super) async fn up_to(client: &mut tokio_postgres::Client, version: i32) {
-    let target = refinery::Target::Version(version);
-    runner().set_target(target).run_async(client).await.unwrap();
+pub(crate) fn runner_with(next: refinery::Migration) -> refinery::Runner {
+    let mut migrations = runner().get_migrations().clone();
+    migrations.push(next);
+    refinery::Runner::new(&migrations)
 }
 
 /// Names of the migrations that are applied, oldest first.

@@ -18,19 +18,19 @@ use crate::previews::{PAGE, PAGES, Tally};
 use crate::told::Told;
 
 /// Those that were added.
-const LIST: &str = "SELECT id, conditions::text, severity::text, ends_at, why, made_by, added_at, removed_at \
+const LIST: &str = "SELECT id, conditions::text, severity::text, ends_at, reason, made_by, added_at, removed_at \
      FROM mutes ORDER BY id";
 /// Those that were not removed.
-pub(super) const HOLDING: &str = "SELECT id, conditions::text, severity::text, ends_at, why, made_by, added_at, removed_at \
+pub(super) const HOLDING: &str = "SELECT id, conditions::text, severity::text, ends_at, reason, made_by, added_at, removed_at \
      FROM mutes WHERE removed_at IS NULL ORDER BY id";
-const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, why, made_by, added_at) \
+const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, reason, made_by, added_at) \
      VALUES ($1::text::jsonb, $2::text::severity, $3, $4, $5, $6) RETURNING id";
 const REMOVE: &str = "UPDATE mutes SET removed_at = $2 WHERE id = $1 AND removed_at IS NULL";
 /// By its index, and of each mute no more than is told: those of a flood are millions.
 pub(super) const HITS: &str = "SELECT name, hits.count, last.received_at FROM unnest($1::text[]) AS name \
      CROSS JOIN LATERAL (SELECT count(*) FROM \
-         (SELECT FROM arrivals WHERE outcome = 'muted' AND why = name LIMIT $2) AS those) AS hits \
-     CROSS JOIN LATERAL (SELECT received_at FROM arrivals WHERE outcome = 'muted' AND why = name \
+         (SELECT FROM arrivals WHERE outcome = 'muted' AND reason = name LIMIT $2) AS those) AS hits \
+     CROSS JOIN LATERAL (SELECT received_at FROM arrivals WHERE outcome = 'muted' AND reason = name \
          ORDER BY received_at DESC LIMIT 1) AS last";
 /// By pages, the newest first, so that no preview holds all of history. `$2` to `$4` are the last row of the page before.
 const TRIAGED: &str = "SELECT case_id, alert::text, received_at, case_id, revision::bigint FROM alerts \

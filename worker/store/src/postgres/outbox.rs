@@ -19,36 +19,36 @@ use crate::told::unread_report;
 
 /// Reports are read of those alone that are asked for, however many wait. The rank stands beside the row, not in a join: how
 /// few have `sent < wanted` no planner knows, and for as many as it expects it would read all cases.
-pub(super) const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report::text, \
-         extract(epoch FROM clock_timestamp() - d.begun_at)::double precision, d.sent >= d.major, d.shown::text, \
+pub(super) const DUE: &str = "SELECT d.case_id, d.wanted_version, d.remote_id, d.attempts, c.report::text, \
+         extract(epoch FROM clock_timestamp() - d.begun_at)::double precision, d.sent_version >= d.major_version, d.shown::text, \
          s.sightings, s.members, s.revision, s.status, s.opened_at, \
          CASE WHEN c.report IS NULL THEN a.alert::text END, a.cancelled_by, d.instead_of::text \
      FROM (SELECT d.*, (SELECT CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END \
              FROM cases s WHERE s.id = d.case_id) AS rank FROM deliveries d \
-         WHERE d.destination = $1 AND d.sent < d.wanted AND NOT d.given_up AND (d.retry_at IS NULL OR d.retry_at <= now()) \
-         ORDER BY d.sent >= d.major, rank DESC, d.wished_at, d.case_id LIMIT $2) AS d \
+         WHERE d.destination = $1 AND d.sent_version < d.wanted_version AND NOT d.given_up AND (d.retry_at IS NULL OR d.retry_at <= now()) \
+         ORDER BY d.sent_version >= d.major_version, rank DESC, d.requested_at, d.case_id LIMIT $2) AS d \
      JOIN cases s ON s.id = d.case_id \
      JOIN alerts a ON a.case_id = s.id AND a.revision = s.revision \
      LEFT JOIN LATERAL \
          (SELECT report FROM conclusions WHERE case_id = d.case_id ORDER BY revision DESC LIMIT 1) AS c ON true \
-     ORDER BY d.sent >= d.major, d.rank DESC, d.wished_at, d.case_id";
-const SERVE: &str = "INSERT INTO served_destinations (destination, holder, lease_until) \
+     ORDER BY d.sent_version >= d.major_version, d.rank DESC, d.requested_at, d.case_id";
+const SERVE: &str = "INSERT INTO destination_leases (destination, holder, lease_until) \
      VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3)) ON CONFLICT (destination) DO UPDATE \
      SET holder = excluded.holder, lease_until = clock_timestamp() + make_interval(secs => $3) \
-     WHERE served_destinations.holder = excluded.holder OR served_destinations.lease_until < clock_timestamp()";
-const LEAVE: &str = "DELETE FROM served_destinations WHERE destination = $1 AND holder = $2";
+     WHERE destination_leases.holder = excluded.holder OR destination_leases.lease_until < clock_timestamp()";
+const LEAVE: &str = "DELETE FROM destination_leases WHERE destination = $1 AND holder = $2";
 /// Only as it was read: whoever was frozen since then sends nothing. What was only counted since goes along later.
 const BEGIN: &str = "UPDATE deliveries SET attempts = attempts + 1, begun_at = clock_timestamp() \
-     WHERE case_id = $1 AND destination = $2 AND wanted >= $3 AND major <= $3 AND sent < $3 AND NOT given_up AND attempts = $4 \
+     WHERE case_id = $1 AND destination = $2 AND wanted_version >= $3 AND major_version <= $3 AND sent_version < $3 AND NOT given_up AND attempts = $4 \
          AND (begun_at IS NOT NULL) = $5";
-const SENT: &str = "UPDATE deliveries SET sent = greatest(sent, $3), remote_id = coalesce($4, remote_id), attempts = 0, \
+const SENT: &str = "UPDATE deliveries SET sent_version = greatest(sent_version, $3), remote_id = coalesce($4, remote_id), attempts = 0, \
      shown = coalesce($5::text::jsonb, shown), sent_at = clock_timestamp(), begun_at = NULL, error = NULL, \
-     retry_at = CASE WHEN wanted > $3 AND major <= $3 THEN clock_timestamp() + interval '60 seconds' END WHERE case_id = $1 AND destination = $2";
+     retry_at = CASE WHEN wanted_version > $3 AND major_version <= $3 THEN clock_timestamp() + interval '60 seconds' END WHERE case_id = $1 AND destination = $2";
 /// What is wished since is not put off by what became of the version before it.
 const FAILED: &str = "UPDATE deliveries SET error = $5, begun_at = NULL, remote_id = coalesce($7, remote_id), \
-         attempts = CASE WHEN major <= $3 THEN $4 ELSE attempts END, \
-         retry_at = CASE WHEN major <= $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END, \
-         given_up = CASE WHEN major <= $3 THEN $6 IS NULL ELSE given_up END \
+         attempts = CASE WHEN major_version <= $3 THEN $4 ELSE attempts END, \
+         retry_at = CASE WHEN major_version <= $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END, \
+         given_up = CASE WHEN major_version <= $3 THEN $6 IS NULL ELSE given_up END \
      WHERE case_id = $1 AND destination = $2 AND attempts <= $4";
 /// How a try ended that nobody knows the end of; since when, is said by this expression.
 macro_rules! unclear {
@@ -57,26 +57,26 @@ macro_rules! unclear {
             "UPDATE deliveries SET error = $5, remote_id = coalesce($7, remote_id), begun_at = ",
             $since,
             ", \
-                 attempts = CASE WHEN major <= $3 THEN $4 ELSE attempts END, \
-                 retry_at = CASE WHEN major <= $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END \
+                 attempts = CASE WHEN major_version <= $3 THEN $4 ELSE attempts END, \
+                 retry_at = CASE WHEN major_version <= $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END \
              WHERE case_id = $1 AND destination = $2 AND attempts <= $4"
         )
     };
 }
 const ANSWER_LOST: &str = unclear!("clock_timestamp()");
 const NOT_TOLD: &str = unclear!("coalesce(begun_at, clock_timestamp())");
-const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at, instead_of) \
+const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted_version, major_version, requested_at, instead_of) \
      SELECT id, $2, 1, 1, clock_timestamp(), $3::text::jsonb FROM cases WHERE id = $1 ON CONFLICT (case_id, destination) DO UPDATE \
-     SET wanted = deliveries.wanted + 1, major = deliveries.wanted + 1, wished_at = excluded.wished_at, attempts = 0, \
+     SET wanted_version = deliveries.wanted_version + 1, major_version = deliveries.wanted_version + 1, requested_at = excluded.requested_at, attempts = 0, \
          retry_at = NULL, given_up = false \
-     WHERE deliveries.sent >= deliveries.major AND coalesce((deliveries.shown ->> 'revision')::bigint < \
+     WHERE deliveries.sent_version >= deliveries.major_version AND coalesce((deliveries.shown ->> 'revision')::bigint < \
              (SELECT max(revision) FROM conclusions WHERE case_id = $1), true) \
-         OR deliveries.given_up AND deliveries.wished_at < (SELECT max(concluded_at) FROM conclusions WHERE case_id = $1)";
+         OR deliveries.given_up AND deliveries.requested_at < (SELECT max(concluded_at) FROM conclusions WHERE case_id = $1)";
 /// Who is shown the report anyway is told it too: a version of its own, for the one before may be on its way.
-const SAY: &str = "UPDATE deliveries SET wanted = wanted + 1, \
+const SAY: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, \
          instead_of = coalesce(instead_of, '{}'::jsonb) || $3::text::jsonb \
      WHERE case_id = $1 AND destination = $2 AND NOT given_up AND NOT coalesce(instead_of, '{}'::jsonb) @> $3::text::jsonb";
-const ANNOUNCE: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
+const ANNOUNCE: &str = "INSERT INTO deliveries (case_id, destination, wanted_version, major_version, requested_at) \
      SELECT id, destination, 1, 1, clock_timestamp() FROM cases CROSS JOIN unnest($2::text[]) AS destination \
      WHERE id = $1 ON CONFLICT DO NOTHING";
 /// A worker of the version that wrote it can: it is left to that one.

@@ -8,12 +8,12 @@ use super::PostgresStore;
 use super::failure::Failure;
 use super::row::{count, limit, text};
 
-pub(super) const OWED: &str = "SELECT destination, count(*), min(wished_at) FROM deliveries \
-     WHERE sent < wanted AND sent < major AND NOT given_up GROUP BY destination ORDER BY destination";
+pub(super) const OWED: &str = "SELECT destination, count(*), min(requested_at) FROM deliveries \
+     WHERE sent_version < wanted_version AND sent_version < major_version AND NOT given_up GROUP BY destination ORDER BY destination";
 const OWED_TO: &str = "SELECT case_id FROM deliveries \
-     WHERE destination = $1 AND sent < wanted AND sent < major AND NOT given_up ORDER BY wished_at, case_id LIMIT $2";
+     WHERE destination = $1 AND sent_version < wanted_version AND sent_version < major_version AND NOT given_up ORDER BY requested_at, case_id LIMIT $2";
 const GIVE_UP: &str = "UPDATE deliveries SET given_up = true, retry_at = NULL, error = $3 \
-     WHERE case_id = ANY($1) AND destination = $2 AND sent < wanted AND sent < major AND NOT given_up";
+     WHERE case_id = ANY($1) AND destination = $2 AND sent_version < wanted_version AND sent_version < major_version AND NOT given_up";
 const FORGET: &str =
     "UPDATE deliveries SET shown = NULL WHERE destination = $1 AND shown IS NOT NULL";
 

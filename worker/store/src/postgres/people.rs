@@ -16,15 +16,15 @@ use super::row::{get_revision, get_status, json, text};
 use super::spending::CHARGE_RUNNING;
 
 /// Nobody claims, concludes or writes it until this is committed.
-const HOLD: &str = "SELECT status, revision, last_write IS NOT DISTINCT FROM $2 FROM cases WHERE id = $1 \
+const HOLD: &str = "SELECT status, revision, last_write_id IS NOT DISTINCT FROM $2 FROM cases WHERE id = $1 \
      FOR NO KEY UPDATE";
 /// The same alert once more: it came when it came, and it waits from now on.
 const AGAIN: &str = "WITH again AS ( \
-         UPDATE cases SET revision = revision + 1, status = 'queued', journal_seq = 0, crashes = 0, wants_model = false, \
-             last_write = $2, touched_at = clock_timestamp(), waiting_since = clock_timestamp() \
+         UPDATE cases SET revision = revision + 1, status = 'queued', journal_seq = 0, crashes = 0, needs_model = false, \
+             last_write_id = $2, revised_at = clock_timestamp(), waiting_since = clock_timestamp() \
          WHERE id = $1 RETURNING id, revision \
      ), copied AS ( \
-         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, why, alert) \
+         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, reason, alert) \
          SELECT again.id, again.revision, raw_id, source, received_at, 'asked', alert \
          FROM again JOIN alerts ON case_id = again.id AND alerts.revision = again.revision - 1 \
      ) \
@@ -42,24 +42,24 @@ const CANCEL: &str = "WITH held AS ( \
          DELETE FROM pending_revisions WHERE (case_id, seq) = \
              (SELECT case_id, min(seq) FROM pending_revisions WHERE case_id = $1 GROUP BY case_id) RETURNING * \
      ), ended AS ( \
-         UPDATE cases SET epoch = cases.epoch + 1, last_write = $5, lease_holder = NULL, lease_until = NULL, crashes = 0, \
-             wants_model = false, concluded_at = $3, waiting_since = clock_timestamp(), \
+         UPDATE cases SET epoch = cases.epoch + 1, last_write_id = $5, lease_holder = NULL, lease_until = NULL, crashes = 0, \
+             needs_model = false, concluded_at = $3, waiting_since = clock_timestamp(), \
              status = CASE WHEN next.case_id IS NULL THEN 'cancelled' ELSE 'queued' END, \
              revision = held.revision + CASE WHEN next.case_id IS NULL THEN 0 ELSE 1 END, \
              journal_seq = CASE WHEN next.case_id IS NOT NULL OR held.journal_seq = 0 THEN 0 ELSE held.journal_seq + 1 END, \
              severity = coalesce(next.severity, cases.severity), content = coalesce(next.content, cases.content), \
              title = coalesce(next.title, cases.title), type = coalesce(next.type, cases.type), \
-             touched_at = CASE WHEN next.case_id IS NULL THEN touched_at ELSE clock_timestamp() END \
+             revised_at = CASE WHEN next.case_id IS NULL THEN revised_at ELSE clock_timestamp() END \
          FROM held LEFT JOIN next ON true WHERE cases.id = held.id RETURNING cases.id, cases.revision \
      ), added AS ( \
-         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, why, alert) \
-         SELECT ended.id, ended.revision, next.raw_id, next.source, next.received_at, next.why, next.alert \
+         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, reason, alert) \
+         SELECT ended.id, ended.revision, next.raw_id, next.source, next.received_at, next.reason, next.alert \
          FROM ended JOIN next ON true \
      ) \
      SELECT pg_notify('nightshift-work', '')::text FROM ended";
 
 /// Who read that it is looked into is told that it is not any more; a report that is shown stands.
-const TELL: &str = "UPDATE deliveries SET wanted = wanted + 1, major = wanted + 1, wished_at = clock_timestamp(), \
+const TELL: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, major_version = wanted_version + 1, requested_at = clock_timestamp(), \
          attempts = 0, retry_at = NULL \
      FROM cases WHERE cases.id = $1 AND cases.status = 'cancelled' AND case_id = $1 AND NOT given_up \
          AND NOT EXISTS (SELECT FROM conclusions WHERE conclusions.case_id = $1)";

@@ -7,8 +7,8 @@ use nightshift_pipeline::{PlaceCount, Places, StoreError};
 use super::PostgresStore;
 use super::row::count;
 
-pub(super) const PLACES: &str = "SELECT place, why, count(*) FROM places WHERE received_at >= $1 \
-     GROUP BY place, why ORDER BY place COLLATE \"C\", why COLLATE \"C\"";
+pub(super) const PLACES: &str = "SELECT state, reason, count(*) FROM alert_ledger WHERE received_at >= $1 \
+     GROUP BY state, reason ORDER BY state COLLATE \"C\", reason COLLATE \"C\"";
 
 #[async_trait]
 impl Places for PostgresStore {

@@ -52,7 +52,7 @@ const PURGE: &str = "beside AS ( \
          DELETE FROM dead_letters \
          WHERE id IN (SELECT dead_letter_id FROM last UNION SELECT dead_letter_id FROM beside) \
      ), raw AS ( \
-         DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM last UNION SELECT raw_id FROM beside) \
+         DELETE FROM raw_messages WHERE id IN (SELECT raw_id FROM last UNION SELECT raw_id FROM beside) \
      ), gone AS ( \
          DELETE FROM cases WHERE id IN (SELECT case_id FROM last) \
      ), indicated AS ( \

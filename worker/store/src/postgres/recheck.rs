@@ -20,32 +20,32 @@ pub(super) const TAKE: &str = "WITH chosen AS ( \
          ORDER BY recheck_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED \
      ), taken AS ( \
          UPDATE cases SET recheck_at = $2 FROM chosen WHERE cases.id = chosen.id \
-         RETURNING cases.id, cases.revision, cases.whole_until, cases.events_until \
+         RETURNING cases.id, cases.revision, cases.logs_complete_until, cases.events_until \
      ) \
-     SELECT taken.id, taken.revision, alerts.alert::text, conclusions.report::text, taken.whole_until, taken.events_until \
+     SELECT taken.id, taken.revision, alerts.alert::text, conclusions.report::text, taken.logs_complete_until, taken.events_until \
      FROM taken JOIN alerts ON alerts.case_id = taken.id AND alerts.revision = taken.revision \
          JOIN conclusions ON conclusions.case_id = taken.id AND conclusions.revision = taken.revision";
-const NOTE: &str = "UPDATE cases SET whole_until = $3, recheck_at = $4 \
+const NOTE: &str = "UPDATE cases SET logs_complete_until = $3, recheck_at = $4 \
      WHERE id = $1 AND revision = $2 AND status = 'concluded'";
 /// The same alert once more; its events last until then.
 const QUEUE: &str = "WITH again AS ( \
-         UPDATE cases SET revision = revision + 1, status = 'queued', journal_seq = 0, crashes = 0, wants_model = false, \
-             recheck_at = NULL, last_write = $5, touched_at = clock_timestamp(), waiting_since = clock_timestamp(), \
+         UPDATE cases SET revision = revision + 1, status = 'queued', journal_seq = 0, crashes = 0, needs_model = false, \
+             recheck_at = NULL, last_write_id = $5, revised_at = clock_timestamp(), waiting_since = clock_timestamp(), \
              first_event = least(first_event, $4), last_event = greatest(last_event, $4) \
          WHERE id = $1 AND revision = $2 AND status = 'concluded' RETURNING id, revision \
      ), copied AS ( \
-         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, why, alert) \
+         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, reason, alert) \
          SELECT again.id, again.revision, raw_id, source, received_at, $3, alert \
          FROM again JOIN alerts ON case_id = again.id AND alerts.revision = again.revision - 1 \
      ) \
      SELECT pg_notify('nightshift-work', '')::text FROM again";
-const IS_QUEUED: &str = "SELECT FROM cases WHERE id = $1 AND last_write = $2";
+const IS_QUEUED: &str = "SELECT FROM cases WHERE id = $1 AND last_write_id = $2";
 /// Only a fingerprint that is another one makes cases due.
 const REGISTERS: &str = "WITH changed AS ( \
          INSERT INTO registers (fingerprint, changed_at) VALUES ($1, $2) \
-         ON CONFLICT (one) DO UPDATE SET fingerprint = excluded.fingerprint, changed_at = excluded.changed_at \
+         ON CONFLICT (singleton) DO UPDATE SET fingerprint = excluded.fingerprint, changed_at = excluded.changed_at \
              WHERE registers.fingerprint <> excluded.fingerprint \
-         RETURNING one \
+         RETURNING singleton \
      ), due AS ( \
          UPDATE cases SET recheck_at = $2 \
          WHERE status = 'concluded' AND recheck_at > $2 AND EXISTS (SELECT FROM changed) RETURNING 1 \
@@ -132,7 +132,7 @@ fn read(row: &Row) -> Result<DueRecheck, Failure> {
         revision: get_revision(row, 1)?,
         alert: Arc::new(parse(&id, row.try_get(2)?)?),
         report: Box::new(parse(&id, row.try_get(3)?)?),
-        whole_until: row.try_get("whole_until")?,
+        whole_until: row.try_get("logs_complete_until")?,
         events_until: row.try_get("events_until")?,
         case_id: CaseId(id),
     })

@@ -27,13 +27,13 @@ pub(super) const CASE_COLUMNS: &str = concat!(
     "id, revision, status, feed, key, type, title, account, severity::text, \
      assessed_severity::text, CASE WHEN ",
     leftover!(),
-    " THEN NULL ELSE verdict END, leaning, opened_at, concluded_at, sightings, usd, members, desk, owner, \
+    " THEN NULL ELSE verdict END, leaning, opened_at, concluded_at, sightings, usd, members, workflow_status, owner, \
      (SELECT coalesce(alerts.alert #>> '{resources,0,name}', alerts.alert #>> '{resources,0,id}') FROM alerts \
          WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision) AS subject, \
      (SELECT report ->> 'urgency' FROM conclusions WHERE conclusions.case_id = cases.id ORDER BY conclusions.revision DESC LIMIT 1) AS urgency, \
-     (SELECT theirs.about FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
-         AND theirs.about IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM acts AS later \
-             WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed')) \
+     (SELECT theirs.detail FROM case_actions AS theirs WHERE theirs.case_id = cases.id AND theirs.action = 'disagreed' \
+         AND theirs.detail IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM case_actions AS later \
+             WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.action IN ('agreed', 'disagreed')) \
          ORDER BY theirs.id DESC LIMIT 1) AS person_verdict"
 );
 

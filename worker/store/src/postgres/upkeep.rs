@@ -13,12 +13,12 @@ pub(super) const DOING: &str = "remove what grew old";
 /// Those of dead letters are kept for longer, and may be millions: `$5` messages are looked at, from where the statement
 /// before it left off. Where this one leaves off: at the last that it removed, or at the last that it looked at.
 const RAW: &str = "WITH looked AS MATERIALIZED ( \
-         SELECT id, received_at, (SELECT true FROM dead_letters WHERE raw_id = raw.id LIMIT 1) AS is_kept FROM raw_alerts AS raw \
+         SELECT id, received_at, (SELECT true FROM dead_letters WHERE raw_id = raw.id LIMIT 1) AS is_kept FROM raw_messages AS raw \
          WHERE received_at < $1 AND received_at >= $3 AND (received_at, id) > ($3, $4) ORDER BY received_at, id LIMIT $5 \
      ), old AS MATERIALIZED ( \
          SELECT id, received_at FROM looked WHERE is_kept IS NULL ORDER BY received_at, id LIMIT $2 \
      ), gone AS ( \
-         DELETE FROM raw_alerts WHERE id = ANY(ARRAY(SELECT id FROM old)) RETURNING id \
+         DELETE FROM raw_messages WHERE id = ANY(ARRAY(SELECT id FROM old)) RETURNING id \
      ) \
      SELECT (SELECT count(*) FROM gone), received_at, id FROM ( \
          (SELECT received_at, id FROM looked ORDER BY received_at DESC, id DESC LIMIT 1) UNION ALL \
@@ -27,9 +27,9 @@ const RAW: &str = "WITH looked AS MATERIALIZED ( \
 /// How many messages a statement looks at for each that it may remove.
 const LOOKED_AT: i64 = 10;
 /// Whole journals only: what is left of a journal could not be folded. Each case once, until it is triaged again.
-const JOURNALS: &str = "WITH old AS (UPDATE cases SET journal_gone = revision WHERE id = ANY(ARRAY( \
+const JOURNALS: &str = "WITH old AS (UPDATE cases SET journals_removed_to = revision WHERE id = ANY(ARRAY( \
          SELECT id FROM cases \
-         WHERE status IN ('concluded', 'failed', 'cancelled') AND journal_gone < revision AND concluded_at < $1 \
+         WHERE status IN ('concluded', 'failed', 'cancelled') AND journals_removed_to < revision AND concluded_at < $1 \
          ORDER BY concluded_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED)) RETURNING id), \
      gone AS (DELETE FROM journal WHERE case_id = ANY(ARRAY(SELECT id FROM old))) \
      SELECT count(*) FROM old";
@@ -37,7 +37,7 @@ const JOURNALS: &str = "WITH old AS (UPDATE cases SET journal_gone = revision WH
 /// those of dead letters, nor one of which something else came: all of a message came at one time.
 macro_rules! messages_of_what_went {
     () => {
-        "messages AS (DELETE FROM raw_alerts AS raw WHERE raw.id IN (SELECT raw_id FROM went) \
+        "messages AS (DELETE FROM raw_messages AS raw WHERE raw.id IN (SELECT raw_id FROM went) \
              AND NOT EXISTS (SELECT FROM dead_letters WHERE dead_letters.raw_id = raw.id) \
              AND NOT EXISTS (SELECT FROM arrivals AS other WHERE other.received_at = raw.received_at AND other.raw_id = raw.id \
                  AND other.id NOT IN (SELECT id FROM went)))"
@@ -57,7 +57,7 @@ const CASES: &str = concat!(
 );
 pub(super) const DEAD_LETTERS: &str = "WITH gone AS (DELETE FROM dead_letters WHERE id IN \
          (SELECT id FROM dead_letters WHERE received_at < $1 ORDER BY received_at LIMIT $2) RETURNING raw_id), \
-     bytes AS (DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM gone)) \
+     bytes AS (DELETE FROM raw_messages WHERE id IN (SELECT raw_id FROM gone)) \
      SELECT count(*) FROM gone";
 const HIDDEN: &str = concat!(
     "WITH went AS (DELETE FROM arrivals WHERE id IN \

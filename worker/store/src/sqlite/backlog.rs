@@ -13,14 +13,14 @@ const WAITING: &str =
     "SELECT severity, count(*) FROM cases WHERE status IN ('queued', 'running') GROUP BY severity";
 
 const CASES: &str = "SELECT count(*) FILTER (WHERE severity >= 3), count(*) FILTER (WHERE severity < 3), \
-     coalesce(max(0.0, unixepoch('now', 'subsec') - unixepoch(min(coalesce(waiting_since, touched_at)), 'subsec')), 0.0), \
+     coalesce(max(0.0, unixepoch('now', 'subsec') - unixepoch(min(waiting_since), 'subsec')), 0.0), \
      coalesce(max(0.0, unixepoch('now', 'subsec') - \
-         unixepoch(min(coalesce(waiting_since, touched_at)) FILTER (WHERE severity >= 3), 'subsec')), 0.0), \
+         unixepoch(min(waiting_since) FILTER (WHERE severity >= 3), 'subsec')), 0.0), \
      (SELECT count(*) FROM cases WHERE status = 'running') \
      FROM cases WHERE status = 'queued'";
 const OUTBOX: &str = "SELECT count(*), \
-     coalesce(max(0.0, unixepoch('now', 'subsec') - unixepoch(min(wished_at), 'subsec')), 0.0) \
-     FROM deliveries WHERE sent < wanted AND sent < major AND given_up = 0";
+     coalesce(max(0.0, unixepoch('now', 'subsec') - unixepoch(min(requested_at), 'subsec')), 0.0) \
+     FROM deliveries WHERE sent_version < wanted_version AND sent_version < major_version AND given_up = 0";
 const DEAD_LETTERS: &str = "SELECT count(*) FROM dead_letters WHERE retried_at IS NULL";
 
 /// How many cases wait or run, by severity.

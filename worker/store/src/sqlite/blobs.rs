@@ -6,12 +6,12 @@ use rusqlite::Connection;
 use super::SqliteStore;
 use super::thread::Failure;
 
-const ANNOUNCE: &str = "INSERT OR IGNORE INTO loose_blobs (key, since) VALUES (?1, unixepoch())";
+const ANNOUNCE: &str = "INSERT OR IGNORE INTO orphaned_blobs (key, since) VALUES (?1, unixepoch())";
 /// A sweep begins at an hour. What was held up for longer than half of one refers to nothing any more.
-const OWN: &str = "DELETE FROM loose_blobs WHERE key = ?1 AND since > unixepoch() - 1800";
+const OWN: &str = "DELETE FROM orphaned_blobs WHERE key = ?1 AND since > unixepoch() - 1800";
 const LOOSE: &str =
-    "SELECT key FROM loose_blobs WHERE since < unixepoch() - 3600 ORDER BY since LIMIT ?1";
-const FORGET: &str = "DELETE FROM loose_blobs WHERE key = ?1";
+    "SELECT key FROM orphaned_blobs WHERE since < unixepoch() - 3600 ORDER BY since LIMIT ?1";
+const FORGET: &str = "DELETE FROM orphaned_blobs WHERE key = ?1";
 
 /// Takes the note of this blob away: a row of this transaction refers to it.
 pub(super) fn own(connection: &Connection, key: &str) -> Result<(), Failure> {

@@ -10,16 +10,16 @@ use super::row::get_time;
 
 /// One that failed is shown too, and taken away, and proves nothing: its triage did not come to an end. Read off the index of
 /// storms, from its end: not all canaries that ever were. The clock may have been ahead for a while.
-const LAST: &str = "SELECT acts.at FROM cases JOIN acts ON acts.case_id = cases.id \
+const LAST: &str = "SELECT case_actions.at FROM cases JOIN case_actions ON case_actions.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND cases.account IS NULL \
-         AND cases.status = 'concluded' AND acts.act = 'closed' AND acts.by_whom = ?1 AND acts.at <= strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+         AND cases.status = 'concluded' AND case_actions.action = 'closed' AND case_actions.actor = ?1 AND case_actions.at <= strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
          AND cases.opened_at <= strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      ORDER BY cases.opened_at DESC LIMIT 1";
 /// What was not shown because it was too late has no name at its destination.
 const OPEN: &str = "SELECT cases.id, min(deliveries.sent_at) \
      FROM cases JOIN deliveries ON deliveries.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND cases.account IS NULL \
-         AND cases.desk = 'open' AND deliveries.sent > 0 AND deliveries.remote_id IS NOT NULL AND deliveries.sent_at IS NOT NULL \
+         AND cases.workflow_status = 'open' AND deliveries.sent_version > 0 AND deliveries.remote_id IS NOT NULL AND deliveries.sent_at IS NOT NULL \
      GROUP BY cases.id ORDER BY cases.opened_at DESC LIMIT ?1";
 
 #[async_trait]

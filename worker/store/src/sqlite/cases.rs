@@ -29,15 +29,15 @@ const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
      (case_id, revision, concluded_at, verdict, leaning, reason, confidence, assessed_severity, report) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const END: &str = "UPDATE cases SET status = ?2, verdict = ?3, leaning = ?4, assessed_severity = ?5, concluded_at = ?6, \
-     wants_model = ?7, recheck_at = ?8, whole_until = NULL, crashes = 0, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
+     needs_model = ?7, recheck_at = ?8, logs_complete_until = NULL, crashes = 0, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
 const ARRIVED: &str = "SELECT sightings, members FROM cases WHERE id = ?1";
-const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) VALUES (?1, ?2, 1, 1, ?3) \
+const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted_version, major_version, requested_at) VALUES (?1, ?2, 1, 1, ?3) \
      ON CONFLICT (case_id, destination) DO UPDATE \
-     SET wanted = wanted + 1, major = wanted + 1, wished_at = ?3, attempts = 0, retry_at = NULL, given_up = 0, error = NULL, \
+     SET wanted_version = wanted_version + 1, major_version = wanted_version + 1, requested_at = ?3, attempts = 0, retry_at = NULL, given_up = 0, error = NULL, \
          instead_of = NULL";
 /// Where the case is shown already, or may be: who read that is told how it ended, whatever its route says now. What was
 /// given up while in doubt was given up by hand: its destination is no more.
-const WISH_SHOWN: &str = "UPDATE deliveries SET wanted = wanted + 1, major = wanted + 1, wished_at = ?2, attempts = 0, \
+const WISH_SHOWN: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, major_version = wanted_version + 1, requested_at = ?2, attempts = 0, \
      retry_at = NULL, given_up = 0, error = NULL, instead_of = NULL WHERE case_id = ?1 AND (shown IS NOT NULL OR begun_at IS NOT NULL AND given_up = 0) \
      AND destination NOT IN (SELECT value FROM json_each(?3))";
 

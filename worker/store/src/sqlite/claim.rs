@@ -25,27 +25,27 @@ const NOTE_LOST: &str = "INSERT OR IGNORE INTO lost_leases (case_id, epoch, revi
 /// all but critical ones. Of those that crashed twice each process runs one at a time, the most severe one first. No canary
 /// waits for models: rules triage it.
 const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >= ?1 \
-     AND NOT EXISTS (SELECT 1 FROM unread_journals AS unread WHERE unread.case_id = cases.id \
+     AND NOT EXISTS (SELECT 1 FROM unreadable_journals AS unread WHERE unread.case_id = cases.id \
          AND unread.revision = cases.revision AND unread.version >= ?3) \
      AND (crashes < 2 OR id = (SELECT id FROM cases AS suspect \
          WHERE status = 'queued' AND crashes >= 2 AND severity >= ?1 \
              AND NOT EXISTS (SELECT 1 FROM cases AS other \
                  WHERE other.status = 'running' AND other.crashes >= 2 AND other.lease_holder = ?6) \
-             AND NOT EXISTS (SELECT 1 FROM unread_journals AS unread WHERE unread.case_id = suspect.id \
+             AND NOT EXISTS (SELECT 1 FROM unreadable_journals AS unread WHERE unread.case_id = suspect.id \
                  AND unread.revision = suspect.revision AND unread.version >= ?3) \
-             AND (?4 IS NULL OR feed = 'canary' OR unixepoch('now', 'subsec') - unixepoch(coalesce(waiting_since, touched_at), 'subsec') \
+             AND (?4 IS NULL OR feed = 'canary' OR unixepoch('now', 'subsec') - unixepoch(waiting_since, 'subsec') \
                  >= CASE WHEN severity >= 3 THEN ?4 ELSE ?5 END) \
-         ORDER BY severity DESC, touched_at LIMIT 1)) \
-     AND (?4 IS NULL OR feed = 'canary' OR unixepoch('now', 'subsec') - unixepoch(coalesce(waiting_since, touched_at), 'subsec') \
+         ORDER BY severity DESC, revised_at LIMIT 1)) \
+     AND (?4 IS NULL OR feed = 'canary' OR unixepoch('now', 'subsec') - unixepoch(waiting_since, 'subsec') \
          >= CASE WHEN severity >= 3 THEN ?4 ELSE ?5 END) \
      ORDER BY CASE severity WHEN 4 THEN 4.0 \
-         ELSE min(severity + 4 * min(crashes, 1) + (unixepoch('now') - unixepoch(touched_at)) / 1800.0, 3.99) END DESC, touched_at \
+         ELSE min(severity + 4 * min(crashes, 1) + (unixepoch('now') - unixepoch(revised_at)) / 1800.0, 3.99) END DESC, revised_at \
      LIMIT ?2";
 const QUEUED: &str =
     "SELECT revision, first_event, last_event FROM cases WHERE id = ?1 AND status = 'queued'";
 const WIDEN: &str = "UPDATE alerts SET alert = json_set(alert, '$.times.first_seen', json(?3), '$.times.last_seen', json(?4)) \
      WHERE case_id = ?1 AND revision = ?2";
-const NOTE_UNREAD: &str = "INSERT INTO unread_journals (case_id, revision, version, error, noted_at) \
+const NOTE_UNREAD: &str = "INSERT INTO unreadable_journals (case_id, revision, version, error, noted_at) \
      VALUES (?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) ON CONFLICT (case_id, revision) DO UPDATE \
      SET version = max(version, excluded.version), error = excluded.error, noted_at = excluded.noted_at";
 /// What the report before said, and the alert that it was about.
@@ -53,7 +53,7 @@ const AGAIN: &str = "SELECT json_object('revision', before.revision, \
          'failed', json(CASE json_extract(before.report, '$.status') WHEN 'failed' THEN 'true' ELSE 'false' END), \
          'verdict', before.verdict, 'leaning', before.leaning, \
          'severity', json_extract(before.report, '$.assessed_severity'), \
-         'urgency', json_extract(before.report, '$.urgency'), 'why', now.why), last.alert \
+         'urgency', json_extract(before.report, '$.urgency'), 'why', now.reason), last.alert \
      FROM alerts AS now JOIN conclusions AS before ON before.case_id = now.case_id AND before.revision < now.revision \
          LEFT JOIN alerts AS last ON last.case_id = before.case_id AND last.revision = before.revision \
      WHERE now.case_id = ?1 AND now.revision = ?2 ORDER BY before.revision DESC LIMIT 1";
@@ -62,8 +62,8 @@ const TAKE: &str = "UPDATE cases SET status = 'running', epoch = epoch + 1, leas
 const RENEW: &str = "UPDATE cases SET lease_until = ?4 \
      WHERE id = ?1 AND epoch = ?2 AND lease_holder = ?3 AND status = 'running' AND lease_until >= ?5";
 /// A case that is given back again and again, because its models come and go, waits since the first time.
-const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, given_back = revision, \
-         waiting_since = CASE WHEN given_back = revision THEN waiting_since ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END \
+const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, released_revision = revision, \
+         waiting_since = CASE WHEN released_revision = revision THEN waiting_since ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END \
      WHERE id = ?1 AND epoch = ?2 AND lease_holder = ?3 AND status = 'running'";
 const HEARD_OF: &str =
     "DELETE FROM lost_leases WHERE case_id = ?1 AND epoch = ?2 RETURNING revision";

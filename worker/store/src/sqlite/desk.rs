@@ -10,31 +10,29 @@ use super::thread::Failure;
 use crate::acts::{ActRow, kind};
 
 /// Counts say nothing new: the post is edited, at the most once a minute. What waits already goes along.
-const TOUCH: &str = "UPDATE deliveries SET wanted = wanted + 1, \
-         wished_at = CASE WHEN sent < wanted THEN wished_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END, \
-         retry_at = CASE WHEN sent < wanted THEN retry_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', sent_at, '+60 seconds') END \
+const TOUCH: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, \
+         requested_at = CASE WHEN sent_version < wanted_version THEN requested_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END, \
+         retry_at = CASE WHEN sent_version < wanted_version THEN retry_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', sent_at, '+60 seconds') END \
      WHERE case_id = ?1 AND given_up = 0";
-const TOUCH_NOW: &str = "UPDATE deliveries SET wanted = wanted + 1, \
-         wished_at = CASE WHEN sent < wanted THEN wished_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END, \
-         retry_at = CASE WHEN attempts > 0 OR sent < major THEN retry_at END \
+const TOUCH_NOW: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, \
+         requested_at = CASE WHEN sent_version < wanted_version THEN requested_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END, \
+         retry_at = CASE WHEN attempts > 0 OR sent_version < major_version THEN retry_at END \
      WHERE case_id = ?1 AND given_up = 0";
 /// The same act said again is one, and undoes nothing since.
-const ACT: &str = "INSERT OR IGNORE INTO acts (case_id, at, by_whom, act, about, until, note) \
+const ACT: &str = "INSERT OR IGNORE INTO case_actions (case_id, at, actor, action, detail, muted_until, note) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-const STANDS: &str =
-    "UPDATE cases SET desk = coalesce(?2, desk), owner = coalesce(?3, owner) WHERE id = ?1";
+const STANDS: &str = "UPDATE cases SET workflow_status = coalesce(?2, workflow_status), owner = coalesce(?3, owner) WHERE id = ?1";
 /// People are done with what was before the alert that the case now waits to triage: that is not about this one.
-const REOPEN: &str = "UPDATE cases SET desk = 'open', owner = NULL WHERE id = ?1 \
-     AND (desk = 'closed' OR (SELECT act = 'disagreed' AND about = 'false_positive' FROM acts \
-         WHERE case_id = ?1 AND act IN ('agreed', 'disagreed', 'reopened') ORDER BY id DESC LIMIT 1))";
+const REOPEN: &str = "UPDATE cases SET workflow_status = 'open', owner = NULL WHERE id = ?1 \
+     AND (workflow_status = 'closed' OR (SELECT action = 'disagreed' AND detail = 'false_positive' FROM case_actions \
+         WHERE case_id = ?1 AND action IN ('agreed', 'disagreed', 'reopened') ORDER BY id DESC LIMIT 1))";
 /// Where the alert of a case that has ended came from, if that was a source and the end is not harmless.
 const UNSEEN: &str = "SELECT source FROM cases JOIN alerts ON case_id = id AND alerts.revision = cases.revision \
-     WHERE id = ?1 AND status IN ('concluded', 'failed') AND why NOT IN ('asked', 'models_back') \
+     WHERE id = ?1 AND status IN ('concluded', 'failed') AND reason NOT IN ('asked', 'models_back') \
          AND coalesce(verdict, '') NOT IN ('benign_true_positive', 'false_positive')";
-const REOPENED: &str = "INSERT INTO acts (case_id, at, by_whom, act) \
+const REOPENED: &str = "INSERT INTO case_actions (case_id, at, actor, action) \
      VALUES (?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), ?2, 'reopened')";
-const ACTS: &str =
-    "SELECT at, by_whom, act, about, until, note FROM acts WHERE case_id = ?1 ORDER BY id";
+const ACTS: &str = "SELECT at, actor, action, detail, muted_until, note FROM case_actions WHERE case_id = ?1 ORDER BY id";
 const DECIDED: &str = "SELECT v.id, v.case_id, s.key, s.feed, s.type, s.account, s.severity, c.verdict, \
          json_extract(c.report, '$.status'), v.decided_at, v.decided_by, v.revision, v.verdict, v.agreed, v.note \
      FROM person_verdicts v JOIN cases s ON s.id = v.case_id \
@@ -46,8 +44,8 @@ const BEGIN_DIGEST: &str = "INSERT INTO digests (destination, day, begun_at) \
 pub(super) const DIGEST_POSTED: &str = "UPDATE digests SET sent_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      WHERE destination = ?1 AND day = ?2";
 /// Who read that it is looked into is told that it is not any more; a report that is shown stands.
-const TELL: &str = "UPDATE deliveries SET wanted = wanted + 1, major = wanted + 1, attempts = 0, retry_at = NULL, \
-         wished_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+const TELL: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, major_version = wanted_version + 1, attempts = 0, retry_at = NULL, \
+         requested_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      WHERE case_id = ?1 AND given_up = 0 \
          AND (SELECT status FROM cases WHERE id = ?1) = 'cancelled' \
          AND NOT EXISTS (SELECT 1 FROM conclusions WHERE case_id = ?1)";

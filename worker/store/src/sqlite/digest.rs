@@ -27,10 +27,10 @@ const LETTERS: &str =
 /// What was given up is of the day on which it was wished. What is owed and was tried in vain is told every day: whoever
 /// refuses for a while gives nothing up. There is an index of what is owed, and one of what was given up.
 const UNDELIVERED: &str = "SELECT destination, count(*) FROM ( \
-         SELECT case_id, destination FROM deliveries WHERE given_up = 1 AND wished_at >= ?1 AND wished_at < ?2 \
+         SELECT case_id, destination FROM deliveries WHERE given_up = 1 AND requested_at >= ?1 AND requested_at < ?2 \
          UNION ALL \
          SELECT case_id, destination FROM deliveries \
-         WHERE sent < wanted AND sent < major AND given_up = 0 AND error IS NOT NULL \
+         WHERE sent_version < wanted_version AND sent_version < major_version AND given_up = 0 AND error IS NOT NULL \
      ) AS untaken JOIN cases ON cases.id = case_id WHERE feed <> 'canary' GROUP BY destination ORDER BY destination";
 /// Sources that brought something in the week before, and nothing since.
 const SILENT: &str = "SELECT source, max(received_at) FROM arrivals \
@@ -43,10 +43,10 @@ const SILENT: &str = "SELECT source, max(received_at) FROM arrivals \
 pub(super) fn open() -> String {
     format!(
         "SELECT id, title, verdict, status = 'failed' OR {LEFTOVER}, coalesce(assessed_severity, severity), opened_at, owner \
-         FROM cases WHERE desk <> 'closed' AND feed <> 'canary' \
+         FROM cases WHERE workflow_status <> 'closed' AND feed <> 'canary' \
              AND (status = 'failed' OR verdict IN ('true_positive', 'inconclusive')) \
-             AND NOT coalesce((SELECT max(acts.id) FILTER (WHERE act = 'disagreed' AND about = 'false_positive') = max(acts.id) \
-                 FROM acts WHERE acts.case_id = cases.id AND act IN ('agreed', 'disagreed', 'reopened')), false) \
+             AND NOT coalesce((SELECT max(case_actions.id) FILTER (WHERE action = 'disagreed' AND detail = 'false_positive') = max(case_actions.id) \
+                 FROM case_actions WHERE case_actions.case_id = cases.id AND action IN ('agreed', 'disagreed', 'reopened')), false) \
          ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT ?1"
     )
 }

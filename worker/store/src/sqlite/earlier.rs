@@ -9,10 +9,10 @@ use super::upkeep::drop_unheld;
 
 /// Up to the last triage that ended before: one that was called off has no conclusion, and goes with the next that has.
 const WITH_JOURNALS: &str = "SELECT opened_at, id, (SELECT max(one.revision) FROM conclusions AS one WHERE one.case_id = cases.id \
-         AND one.revision > journal_gone AND one.revision < cases.revision AND one.concluded_at < ?1) \
-     FROM cases WHERE journal_gone < revision - 1 AND opened_at < ?1 AND (opened_at, id) > (?2, ?3) ORDER BY opened_at, id LIMIT ?4";
+         AND one.revision > journals_removed_to AND one.revision < cases.revision AND one.concluded_at < ?1) \
+     FROM cases WHERE journals_removed_to < revision - 1 AND opened_at < ?1 AND (opened_at, id) > (?2, ?3) ORDER BY opened_at, id LIMIT ?4";
 const DROP_JOURNALS: &str = "DELETE FROM journal WHERE case_id = ?1 AND revision <= ?2";
-const JOURNALS_GONE: &str = "UPDATE cases SET journal_gone = ?2 WHERE id = ?1";
+const JOURNALS_GONE: &str = "UPDATE cases SET journals_removed_to = ?2 WHERE id = ?1";
 const OLD: &str = "SELECT opened_at, id, NULL FROM cases WHERE opened_at < ?1 AND (opened_at, id) > (?2, ?3) \
      ORDER BY opened_at, id LIMIT ?4";
 /// The last triage whose conclusion goes: its journal goes with that, and those before it.
@@ -21,7 +21,7 @@ const LAST_OLD: &str = "SELECT max(revision) FROM conclusions WHERE case_id = ?1
      AND NOT EXISTS (SELECT 1 FROM person_verdicts AS judged \
          WHERE judged.case_id = ?1 AND judged.revision = conclusions.revision)";
 const NO_EARLIER_JOURNALS: &str =
-    "UPDATE cases SET journal_gone = max(journal_gone, ?2) WHERE id = ?1";
+    "UPDATE cases SET journals_removed_to = max(journals_removed_to, ?2) WHERE id = ?1";
 const DROP_ARRIVALS: &str = "DELETE FROM arrivals WHERE case_id = ?1 AND received_at < ?2 \
      AND id < (SELECT max(id) FROM arrivals WHERE case_id = ?1) RETURNING raw_id";
 const DROP_ROWS: [&str; 2] = [

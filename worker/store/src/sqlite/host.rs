@@ -16,7 +16,6 @@ const LATEST: f64 = 10.0;
 static HERE: LazyLock<Here> = LazyLock::new(Here::look);
 
 /// A process, named so that no later one is taken for it: boot, process id, start of the process, namespace of processes.
-/// Earlier versions wrote, and read, the first three.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Holder(pub(super) String);
 

@@ -34,7 +34,7 @@ const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 const ADD_RAW: &str = "INSERT INTO raw_messages (source, received_at, size_bytes, sha256, bytes, blob) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const ADD_CASE: &str = "INSERT INTO cases \
-     (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at, updated_at, sample, waiting_since) \
+     (id, key, feed, type, title, account, severity, content, status, opened_at, revised_at, updated_at, sample, waiting_since) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'queued', ?9, ?9, ?10, ?11, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))";
 const ADD_SIGHTING: &str = "INSERT INTO sightings (case_id, raw_id, source, received_at, count, content, note) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";

@@ -11,16 +11,16 @@ use super::thread::Failure;
 const SEVERITY: &str = "CASE WHEN status IN ('concluded', 'failed') THEN coalesce(assessed_severity, severity) \
      ELSE max(severity, coalesce(assessed_severity, severity)) END";
 /// What the index of grave cases holds: said once more where all that is asked for is among it, so that it is used.
-const GRAVE: &str = "AND desk = 'open' \
+const GRAVE: &str = "AND workflow_status = 'open' \
      AND (status IN ('queued', 'running', 'failed') OR verdict IN ('true_positive', 'inconclusive'))";
 
 /// Those of which people said anything against the verdict, whatever counts by now: found from what people did.
-const SPOKEN_OF: &str = "AND id IN (SELECT case_id FROM acts WHERE act = 'disagreed')";
+const SPOKEN_OF: &str = "AND id IN (SELECT case_id FROM case_actions WHERE action = 'disagreed')";
 
 /// The last verdict that a person gave, where it is another than the case's.
-const DISPUTED: &str = "SELECT 1 FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
-     AND theirs.about IS NOT cases.verdict AND NOT EXISTS (SELECT 1 FROM acts AS later \
-         WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed'))";
+const DISPUTED: &str = "SELECT 1 FROM case_actions AS theirs WHERE theirs.case_id = cases.id AND theirs.action = 'disagreed' \
+     AND theirs.detail IS NOT cases.verdict AND NOT EXISTS (SELECT 1 FROM case_actions AS later \
+         WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.action IN ('agreed', 'disagreed'))";
 /// The alert of the latest revision, where it is a generated sample.
 const SAMPLE: &str = "SELECT 1 FROM alerts WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision \
      AND json_extract(alerts.alert, '$.state.sample')";
@@ -65,7 +65,7 @@ pub(super) fn sql(filter: &CaseFilter) -> String {
         "SELECT {CASE_COLUMNS} FROM cases \
          WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR verdict = ?2 AND NOT {LEFTOVER}) \
          AND (?3 IS NULL OR {SEVERITY} >= ?3) AND (CASE WHEN ?4 IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = ?4 END) AND (?6 IS NULL OR account = ?6) \
-         AND (?9 IS NULL OR desk = ?9) AND (NOT ?10 OR EXISTS ({DISPUTED})) AND (NOT ?11 OR NOT EXISTS ({SAMPLE})) \
+         AND (?9 IS NULL OR workflow_status = ?9) AND (NOT ?10 OR EXISTS ({DISPUTED})) AND (NOT ?11 OR NOT EXISTS ({SAMPLE})) \
          AND (?7 IS NULL OR instr(lower(title || char(10) || type || char(10) || key || char(10) || id), lower(?7)) OR id IN ({named})) \
          AND (?8 IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = ?8) \
              OR (opened_at = (SELECT opened_at FROM cases WHERE id = ?8) AND id > ?8)) {grave} {said} \

@@ -18,15 +18,15 @@ use crate::told::Told;
 
 const PREVIEW: &str = "preview a mute";
 
-const LIST: &str = "SELECT id, conditions, severity, ends_at, why, made_by, added_at, removed_at FROM mutes ORDER BY id";
-const HOLDING: &str = "SELECT id, conditions, severity, ends_at, why, made_by, added_at, removed_at FROM mutes \
+const LIST: &str = "SELECT id, conditions, severity, ends_at, reason, made_by, added_at, removed_at FROM mutes ORDER BY id";
+const HOLDING: &str = "SELECT id, conditions, severity, ends_at, reason, made_by, added_at, removed_at FROM mutes \
      WHERE removed_at IS NULL ORDER BY id";
-const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, why, made_by, added_at) \
+const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, reason, made_by, added_at) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const REMOVE: &str = "UPDATE mutes SET removed_at = ?2 WHERE id = ?1 AND removed_at IS NULL";
 /// By its index, and no more than is told: those of a flood are millions.
-const HITS: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM arrivals WHERE outcome = 'muted' AND why = ?1 LIMIT ?2)), \
-     received_at FROM arrivals WHERE outcome = 'muted' AND why = ?1 ORDER BY id DESC LIMIT 1";
+const HITS: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM arrivals WHERE outcome = 'muted' AND reason = ?1 LIMIT ?2)), \
+     received_at FROM arrivals WHERE outcome = 'muted' AND reason = ?1 ORDER BY id DESC LIMIT 1";
 /// By pages, the newest first: claims and renewals have their turn in between. `?2` to `?4` are the last row of the page before.
 const TRIAGED: &str = "SELECT case_id, alert, received_at, case_id, revision FROM alerts \
      WHERE received_at >= ?1 AND (received_at, case_id, revision) < (?2, ?3, ?4) \

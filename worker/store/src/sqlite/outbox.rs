@@ -17,37 +17,37 @@ use super::{SqliteStore, desk};
 use crate::told::unread_report;
 
 /// Reports are read of those alone that are asked for, however many wait.
-const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report, \
-         unixepoch('now', 'subsec') - unixepoch(d.begun_at, 'subsec'), d.sent >= d.major, d.shown, s.sightings, s.members, \
+const DUE: &str = "SELECT d.case_id, d.wanted_version, d.remote_id, d.attempts, c.report, \
+         unixepoch('now', 'subsec') - unixepoch(d.begun_at, 'subsec'), d.sent_version >= d.major_version, d.shown, s.sightings, s.members, \
          s.revision, s.status, s.opened_at, CASE WHEN c.report IS NULL THEN a.alert END, a.cancelled_by, d.instead_of \
      FROM (SELECT d.* FROM deliveries d JOIN cases s ON s.id = d.case_id \
-         WHERE d.destination = ?1 AND d.sent < d.wanted AND d.given_up = 0 \
+         WHERE d.destination = ?1 AND d.sent_version < d.wanted_version AND d.given_up = 0 \
              AND (d.retry_at IS NULL OR d.retry_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) \
-         ORDER BY d.sent >= d.major, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.wished_at, d.case_id LIMIT ?2) AS d \
+         ORDER BY d.sent_version >= d.major_version, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.requested_at, d.case_id LIMIT ?2) AS d \
      JOIN cases s ON s.id = d.case_id JOIN alerts a ON a.case_id = s.id AND a.revision = s.revision \
      LEFT JOIN conclusions c ON c.case_id = d.case_id \
          AND c.revision = (SELECT max(revision) FROM conclusions WHERE case_id = d.case_id) \
-     ORDER BY d.sent >= d.major, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.wished_at, d.case_id";
+     ORDER BY d.sent_version >= d.major_version, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.requested_at, d.case_id";
 const SERVER: &str =
-    "SELECT holder, process, lease_until FROM served_destinations WHERE destination = ?1";
-const SERVE: &str = "INSERT INTO served_destinations (destination, holder, process, lease_until) \
+    "SELECT holder, process, lease_until FROM destination_leases WHERE destination = ?1";
+const SERVE: &str = "INSERT INTO destination_leases (destination, holder, process, lease_until) \
      VALUES (?1, ?2, ?3, ?4) ON CONFLICT (destination) DO UPDATE \
      SET holder = excluded.holder, process = excluded.process, lease_until = excluded.lease_until";
-const LEAVE: &str = "DELETE FROM served_destinations WHERE destination = ?1 AND holder = ?2";
+const LEAVE: &str = "DELETE FROM destination_leases WHERE destination = ?1 AND holder = ?2";
 /// Only as it was read: whoever was frozen since then sends nothing. What was only counted since goes along later.
 const BEGIN: &str = "UPDATE deliveries SET attempts = attempts + 1, \
          begun_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
-     WHERE case_id = ?1 AND destination = ?2 AND wanted >= ?3 AND major <= ?3 AND sent < ?3 AND given_up = 0 AND attempts = ?4 \
+     WHERE case_id = ?1 AND destination = ?2 AND wanted_version >= ?3 AND major_version <= ?3 AND sent_version < ?3 AND given_up = 0 AND attempts = ?4 \
          AND (begun_at IS NOT NULL) = ?5";
-const SENT: &str = "UPDATE deliveries SET sent = max(sent, ?3), remote_id = coalesce(?4, remote_id), attempts = 0, \
+const SENT: &str = "UPDATE deliveries SET sent_version = max(sent_version, ?3), remote_id = coalesce(?4, remote_id), attempts = 0, \
      shown = coalesce(?5, shown), sent_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), begun_at = NULL, error = NULL, \
-     retry_at = CASE WHEN wanted > ?3 AND major <= ?3 \
+     retry_at = CASE WHEN wanted_version > ?3 AND major_version <= ?3 \
          THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', '+60 seconds') END WHERE case_id = ?1 AND destination = ?2";
 /// What is wished since is not put off by what became of the version before it.
 const FAILED: &str = "UPDATE deliveries SET error = ?5, begun_at = NULL, remote_id = coalesce(?7, remote_id), \
-         attempts = CASE WHEN major <= ?3 THEN ?4 ELSE attempts END, \
-         retry_at = CASE WHEN major <= ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END, \
-         given_up = CASE WHEN major <= ?3 THEN ?6 IS NULL ELSE given_up END \
+         attempts = CASE WHEN major_version <= ?3 THEN ?4 ELSE attempts END, \
+         retry_at = CASE WHEN major_version <= ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END, \
+         given_up = CASE WHEN major_version <= ?3 THEN ?6 IS NULL ELSE given_up END \
      WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
 /// How a try ended that nobody knows the end of; since when, is said by this expression.
 macro_rules! unclear {
@@ -56,28 +56,28 @@ macro_rules! unclear {
             "UPDATE deliveries SET error = ?5, remote_id = coalesce(?7, remote_id), begun_at = ",
             $since,
             ", \
-                 attempts = CASE WHEN major <= ?3 THEN ?4 ELSE attempts END, \
-                 retry_at = CASE WHEN major <= ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END \
+                 attempts = CASE WHEN major_version <= ?3 THEN ?4 ELSE attempts END, \
+                 retry_at = CASE WHEN major_version <= ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END \
              WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4"
         )
     };
 }
 const ANSWER_LOST: &str = unclear!("strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')");
 const NOT_TOLD: &str = unclear!("coalesce(begun_at, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))");
-const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at, instead_of) \
+const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted_version, major_version, requested_at, instead_of) \
      SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), ?3 FROM cases WHERE id = ?1 \
      ON CONFLICT (case_id, destination) DO UPDATE \
-     SET wanted = wanted + 1, major = wanted + 1, wished_at = excluded.wished_at, attempts = 0, retry_at = NULL, \
-         given_up = 0 WHERE deliveries.sent >= deliveries.major \
+     SET wanted_version = wanted_version + 1, major_version = wanted_version + 1, requested_at = excluded.requested_at, attempts = 0, retry_at = NULL, \
+         given_up = 0 WHERE deliveries.sent_version >= deliveries.major_version \
          AND coalesce(json_extract(deliveries.shown, '$.revision') < \
              (SELECT max(revision) FROM conclusions WHERE case_id = ?1), 1) \
-         OR deliveries.given_up = 1 AND deliveries.wished_at < (SELECT max(concluded_at) FROM conclusions WHERE case_id = ?1)";
+         OR deliveries.given_up = 1 AND deliveries.requested_at < (SELECT max(concluded_at) FROM conclusions WHERE case_id = ?1)";
 /// Who is shown the report anyway is told it too: a version of its own, for the one before may be on its way.
-const SAY: &str = "UPDATE deliveries SET wanted = wanted + 1, \
+const SAY: &str = "UPDATE deliveries SET wanted_version = wanted_version + 1, \
          instead_of = json_patch(coalesce(instead_of, '{}'), ?3) \
      WHERE case_id = ?1 AND destination = ?2 AND given_up = 0 \
          AND json_patch(coalesce(instead_of, '{}'), ?3) IS NOT instead_of";
-const ANNOUNCE: &str = "INSERT OR IGNORE INTO deliveries (case_id, destination, wanted, major, wished_at) \
+const ANNOUNCE: &str = "INSERT OR IGNORE INTO deliveries (case_id, destination, wanted_version, major_version, requested_at) \
      SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1";
 /// A worker of the version that wrote it can: it is left to that one.
 const UNREADABLE: &str = "UPDATE deliveries SET error = ?3, \

@@ -7,12 +7,12 @@ use rusqlite::{Connection, params};
 use super::SqliteStore;
 use super::row::get_time;
 
-const OWED: &str = "SELECT destination, count(*), min(wished_at) FROM deliveries \
-     WHERE sent < wanted AND sent < major AND given_up = 0 GROUP BY destination ORDER BY destination";
+const OWED: &str = "SELECT destination, count(*), min(requested_at) FROM deliveries \
+     WHERE sent_version < wanted_version AND sent_version < major_version AND given_up = 0 GROUP BY destination ORDER BY destination";
 const OWED_TO: &str = "SELECT case_id FROM deliveries \
-     WHERE destination = ?1 AND sent < wanted AND sent < major AND given_up = 0 ORDER BY wished_at, case_id LIMIT ?2";
+     WHERE destination = ?1 AND sent_version < wanted_version AND sent_version < major_version AND given_up = 0 ORDER BY requested_at, case_id LIMIT ?2";
 const GIVE_UP: &str = "UPDATE deliveries SET given_up = 1, retry_at = NULL, error = ?3 \
-     WHERE case_id = ?1 AND destination = ?2 AND sent < wanted AND sent < major AND given_up = 0";
+     WHERE case_id = ?1 AND destination = ?2 AND sent_version < wanted_version AND sent_version < major_version AND given_up = 0";
 const FORGET: &str =
     "UPDATE deliveries SET shown = NULL WHERE destination = ?1 AND shown IS NOT NULL";
 

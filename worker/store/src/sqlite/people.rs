@@ -10,7 +10,7 @@ use super::thread::Failure;
 use super::{cases, desk, read, revisions, spending};
 
 const CANCEL: &str = "UPDATE cases SET status = 'cancelled', epoch = epoch + 1, lease_holder = NULL, lease_until = NULL, \
-     crashes = 0, wants_model = 0, concluded_at = ?2 WHERE id = ?1 RETURNING epoch";
+     crashes = 0, needs_model = 0, concluded_at = ?2 WHERE id = ?1 RETURNING epoch";
 const BY_WHOM: &str = "UPDATE alerts SET cancelled_by = ?3 WHERE case_id = ?1 AND revision = ?2";
 const IS_BEGUN: &str = "SELECT 1 FROM journal WHERE case_id = ?1 AND revision = ?2 LIMIT 1";
 const LATEST: &str = "SELECT status, revision FROM cases WHERE id = ?1";

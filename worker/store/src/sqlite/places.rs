@@ -7,8 +7,8 @@ use nightshift_pipeline::{PlaceCount, Places, StoreError};
 use super::SqliteStore;
 use super::row::time;
 
-const PLACES: &str = "SELECT place, places.why, count(*) FROM arrivals JOIN places ON places.id = arrivals.id \
-     WHERE arrivals.received_at >= ?1 GROUP BY place, places.why ORDER BY place, places.why";
+const PLACES: &str = "SELECT state, alert_ledger.reason, count(*) FROM arrivals JOIN alert_ledger ON alert_ledger.id = arrivals.id \
+     WHERE arrivals.received_at >= ?1 GROUP BY state, alert_ledger.reason ORDER BY state, alert_ledger.reason";
 
 #[async_trait]
 impl Places for SqliteStore {

@@ -16,7 +16,7 @@ const OF_ACCOUNT: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arriva
 const OVER: &str = "SELECT opened_at, id, EXISTS (SELECT 1 FROM arrivals WHERE case_id = cases.id AND received_at >= ?1) FROM cases \
      WHERE opened_at < ?1 AND (opened_at, id) > (?2, ?3) AND status IN ('concluded', 'failed', 'cancelled') \
      ORDER BY opened_at, id LIMIT ?4";
-const WITHOUT_CASE: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arrivals INDEXED BY arrivals_hidden \
+const WITHOUT_CASE: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arrivals INDEXED BY arrivals_without_case \
      WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2";
 const KEPT: &str = "SELECT count(*) FROM cases WHERE opened_at < ?1";
 const OF_CASE: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arrivals WHERE case_id = ?1";

@@ -29,7 +29,7 @@ const REPORT: &str =
 const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = ?1 ORDER BY id DESC LIMIT ?2";
 const MEMBERS: &str = "SELECT received_at, source, key, severity, title FROM arrivals \
      WHERE case_id = ?1 AND outcome = 'member' ORDER BY id DESC LIMIT ?2";
-const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL, remote_id, shown FROM deliveries \
+const DELIVERIES: &str = "SELECT destination, wanted_version, sent_version, attempts, error, given_up, begun_at IS NOT NULL, remote_id, shown FROM deliveries \
      WHERE case_id = ?1 ORDER BY destination";
 
 /// Everything about one case, by its id or a beginning of it.

@@ -12,12 +12,12 @@ use super::row::{get_time_or_none, time};
 use super::thread::Failure;
 use super::{SqliteStore, desk, revisions};
 
-const DUE: &str = "SELECT cases.id, cases.revision, alerts.alert, conclusions.report, whole_until, events_until \
+const DUE: &str = "SELECT cases.id, cases.revision, alerts.alert, conclusions.report, logs_complete_until, events_until \
      FROM cases JOIN alerts ON alerts.case_id = cases.id AND alerts.revision = cases.revision \
          JOIN conclusions ON conclusions.case_id = cases.id AND conclusions.revision = cases.revision \
      WHERE status = 'concluded' AND recheck_at <= ?1 ORDER BY recheck_at LIMIT ?2";
 const TAKE: &str = "UPDATE cases SET recheck_at = ?2 WHERE id = ?1";
-const NOTE: &str = "UPDATE cases SET whole_until = ?3, recheck_at = ?4 \
+const NOTE: &str = "UPDATE cases SET logs_complete_until = ?3, recheck_at = ?4 \
      WHERE id = ?1 AND revision = ?2 AND status = 'concluded'";
 /// Its events last until then.
 const LAST: &str = "UPDATE cases SET recheck_at = NULL, first_event = coalesce(min(first_event, ?3), first_event, ?3), \
@@ -25,8 +25,8 @@ const LAST: &str = "UPDATE cases SET recheck_at = NULL, first_event = coalesce(m
      WHERE id = ?1 AND revision = ?2 AND status = 'concluded'";
 const SOURCE: &str = "SELECT source FROM alerts WHERE case_id = ?1 AND revision = ?2";
 /// Only a fingerprint that is another one makes cases due.
-const REGISTERS: &str = "INSERT INTO registers (one, fingerprint, changed_at) VALUES (1, ?1, ?2) \
-     ON CONFLICT (one) DO UPDATE SET fingerprint = excluded.fingerprint, changed_at = excluded.changed_at \
+const REGISTERS: &str = "INSERT INTO registers (singleton, fingerprint, changed_at) VALUES (1, ?1, ?2) \
+     ON CONFLICT (singleton) DO UPDATE SET fingerprint = excluded.fingerprint, changed_at = excluded.changed_at \
          WHERE fingerprint <> excluded.fingerprint";
 const ALL_DUE: &str =
     "UPDATE cases SET recheck_at = ?1 WHERE status = 'concluded' AND recheck_at > ?1";

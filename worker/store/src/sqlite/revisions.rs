@@ -9,43 +9,43 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::desk;
 use super::row::{get_status, get_time, get_time_or_none, severity, time};
 use super::thread::Failure;
-use crate::known;
+use crate::newer_version;
 
 const STATUS: &str = "SELECT status FROM cases WHERE id = ?1";
 const REVISE: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', severity = coalesce(?2, severity), \
-     content = coalesce(?3, content), title = coalesce(?4, title), type = coalesce(?5, type), touched_at = ?6, crashes = 0, wants_model = 0, lease_holder = NULL, lease_until = NULL, \
+     content = coalesce(?3, content), title = coalesce(?4, title), type = coalesce(?5, type), revised_at = ?6, crashes = 0, needs_model = 0, lease_holder = NULL, lease_until = NULL, \
      waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') WHERE id = ?1";
 /// The latest alert that counts for its case; a state that was noted before it counts no more.
 const NOTE: &str = "UPDATE cases SET feed_state = NULL, updated_at = coalesce(?2, updated_at), \
      severity = max(severity, ?3) WHERE id = ?1";
 /// The same alert once more: it came when it came, and it waits from now on.
-const REPEAT: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', crashes = 0, wants_model = 0, \
-     lease_holder = NULL, lease_until = NULL, touched_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+const REPEAT: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', crashes = 0, needs_model = 0, \
+     lease_holder = NULL, lease_until = NULL, revised_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      WHERE id = ?1";
-const COPY_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, why) \
+const COPY_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, reason) \
      SELECT case_id, revision + 1, raw_id, source, received_at, alert, ?2 FROM alerts \
      WHERE case_id = ?1 AND revision = (SELECT revision - 1 FROM cases WHERE id = ?1)";
-const WANT_MODELS: &str = "SELECT id FROM cases WHERE wants_model AND status IN ('concluded', 'failed') \
+const WANT_MODELS: &str = "SELECT id FROM cases WHERE needs_model AND status IN ('concluded', 'failed') \
      ORDER BY severity DESC, concluded_at LIMIT ?1";
-const ADD_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, why) \
+const ADD_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, reason) \
      SELECT id, revision, ?2, ?3, ?4, ?5, ?6 FROM cases WHERE id = ?1";
 const ADD_INDICATOR: &str = "INSERT OR IGNORE INTO indicators (type, value, case_id, role, noted_at) VALUES (?1, ?2, ?3, ?4, ?5)";
 /// Where what waits was only to be triaged once more, it is for what came now.
 const REPLACE: &str = "UPDATE alerts SET raw_id = ?2, source = ?3, alert = ?4, \
-         why = CASE WHEN why IN ('asked', 'models_back') THEN ?5 ELSE why END \
+         reason = CASE WHEN reason IN ('asked', 'models_back') THEN ?5 ELSE reason END \
      WHERE case_id = ?1 AND revision = (SELECT revision FROM cases WHERE id = ?1)";
 const REPLACE_CASE: &str =
     "UPDATE cases SET severity = ?2, content = ?3, title = ?4, type = ?5 WHERE id = ?1";
 const REPLACE_PENDING: &str = "UPDATE pending_revisions SET raw_id = ?2, source = ?3, alert = ?4, \
-         why = CASE WHEN why IN ('asked', 'models_back') THEN ?5 ELSE why END \
+         reason = CASE WHEN reason IN ('asked', 'models_back') THEN ?5 ELSE reason END \
      WHERE case_id = ?1 AND seq = (SELECT max(seq) FROM pending_revisions WHERE case_id = ?1)";
-const ADD_PENDING: &str = "INSERT INTO pending_revisions (case_id, seq, raw_id, source, received_at, why, alert) \
+const ADD_PENDING: &str = "INSERT INTO pending_revisions (case_id, seq, raw_id, source, received_at, reason, alert) \
      VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM pending_revisions WHERE case_id = ?1), ?2, ?3, ?4, ?5, ?6)";
-const NEXT_PENDING: &str = "SELECT seq, source, received_at, why, alert FROM pending_revisions \
+const NEXT_PENDING: &str = "SELECT seq, source, received_at, reason, alert FROM pending_revisions \
      WHERE case_id = ?1 ORDER BY seq LIMIT 1";
 /// As it stands, whichever version wrote it.
-const MOVE_PENDING: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, why) \
-     SELECT case_id, (SELECT revision FROM cases WHERE id = ?1), raw_id, source, received_at, alert, why \
+const MOVE_PENDING: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, reason) \
+     SELECT case_id, (SELECT revision FROM cases WHERE id = ?1), raw_id, source, received_at, alert, reason \
      FROM pending_revisions WHERE case_id = ?1 AND seq = ?2";
 const NOTED: &str = "SELECT first_event, last_event FROM cases WHERE id = ?1";
 const FORGET: &str = "UPDATE cases SET first_event = NULL, last_event = NULL WHERE id = ?1";
@@ -153,7 +153,7 @@ pub(super) fn go_on(connection: &Connection, id: &CaseId) -> Result<bool, Failur
     let Some((seq, source, at, why, text)) = next else {
         return Ok(false);
     };
-    let said = known::said(&text);
+    let said = newer_version::said(&text);
     connection.prepare_cached(REVISE)?.execute(params![
         id.0,
         said.severity.map(severity),

@@ -1,12 +1,12 @@
 //! What only SQLite promises: files, locks, and the leases of dead processes and of other containers.
 
 use nightshift_pipeline::{
-    Admission, AdmissionPolicy, CaseFilter, CaseStatus, Cases, Charge, Inbox, Lane, Outbox, Places,
+    Admission, AdmissionPolicy, CaseFilter, CaseStatus, Cases, Charge, Inbox, Lane, Outbox,
     StoreError,
 };
 
 use super::*;
-use crate::conformance::{MINER, arrivals, at, opened};
+use crate::conformance::{MINER, arrivals, opened};
 
 fn options(folder: &Path) -> SqliteOptions {
     SqliteOptions {
@@ -101,7 +101,7 @@ async fn a_lease_from_before_the_host_was_started_anew_holds_nothing_where_the_b
 async fn end_leases(store: &SqliteStore, until: &'static str) {
     let end = move |connection: &Connection| {
         Ok(connection.execute_batch(&format!(
-            "UPDATE cases SET lease_until = {until}; UPDATE served_destinations SET lease_until = {until}"
+            "UPDATE cases SET lease_until = {until}; UPDATE destination_leases SET lease_until = {until}"
         ))?)
     };
     store.thread.run("end leases", end).await.unwrap();
@@ -193,65 +193,6 @@ async fn f18_a_locked_database_takes_nothing_and_goes_on_afterwards() {
     );
 }
 
-#[tokio::test]
-async fn f32_what_an_earlier_version_stored_has_its_place_after_the_migration() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = options(folder.path());
-    let mut connection = connect(&options.path).unwrap();
-    migrations::migrations::runner()
-        .set_target(refinery::Target::Version(1))
-        .run(&mut connection)
-        .unwrap();
-    connection
-        .execute_batch(
-            "INSERT INTO cases (id, key, feed, type, title, severity, content, status, revision, opened_at, touched_at)
-             VALUES ('a', 'k', 'guardduty', 't', 'title', 2, 'c', 'queued', 2, '2026-03-02T00:00:00Z', '2026-03-02T00:00:00Z');
-             INSERT INTO raw_messages VALUES (7, 's', '2026-03-02T00:00:00Z', 0, '', x'');
-             INSERT INTO alerts VALUES ('a', 1, 7, 's', '2026-03-02T00:00:00Z', '{}');
-             INSERT INTO alerts VALUES ('a', 2, NULL, 's', '2026-03-02T00:01:00Z', '{}');
-             INSERT INTO sightings VALUES (1, 'a', NULL, 's', '2026-03-02T00:02:00Z', 1, 'c');
-             INSERT INTO dead_letters VALUES (1, 's', '2026-03-02T00:00:00Z', 'cut', 0, '', 7, 'a');",
-        )
-        .unwrap();
-    drop(connection);
-    let store = SqliteStore::open(&options).unwrap();
-    let places = store.places(at(-86_400)).await.unwrap();
-    let counts: Vec<_> = places
-        .iter()
-        .map(|one| (one.place.as_str(), one.alerts))
-        .collect();
-    assert_eq!(counts, [("case", 1), ("dead_letter", 1), ("sighting", 1)]);
-    let backlog = store.backlog().await.unwrap();
-    assert_eq!((backlog.others, backlog.dead_letters), (1, 1));
-    assert!(backlog.oldest_secs > 0.0, "it waits since it came");
-}
-
-#[tokio::test]
-async fn f32_what_people_decided_before_and_beside_the_migration_has_what_it_is_found_by() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = options(folder.path());
-    let mut connection = connect(&options.path).unwrap();
-    migrations::migrations::runner()
-        .set_target(refinery::Target::Version(24))
-        .run(&mut connection)
-        .unwrap();
-    let case = "INSERT INTO cases (id, key, feed, type, title, account, severity, content, status, revision, opened_at, touched_at)
-        VALUES ('a', 'k', 'guardduty', 't', 'title', '123456789012', 2, 'c', 'concluded', 1, '2026-03-02T00:00:00Z', '2026-03-02T00:00:00Z')";
-    connection.execute_batch(case).unwrap();
-    let alert = "INSERT INTO alerts (case_id, revision, source, received_at, alert)
-        VALUES ('a', 1, 's', '2026-03-02T00:00:00Z', '{\"account\": \"123456789012\", \"type\": \"Recon:EC2/Portscan\"}')";
-    connection.execute_batch(alert).unwrap();
-    // As a program of the version before says it, which goes on for a while.
-    let judged = "INSERT INTO person_verdicts (case_id, revision, decided_at, decided_by, verdict, agreed, note)
-        VALUES ('a', 1, '2026-03-02T00:00:00Z', 'ana', 'inconclusive', 1, '')";
-    connection.execute_batch(judged).unwrap();
-    SqliteStore::open(&options).unwrap();
-    connection.execute_batch(judged).unwrap();
-    let sql = "SELECT count(*) FROM person_verdicts WHERE account = '123456789012' AND type = 'Recon:EC2/Portscan'";
-    let found: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
-    assert_eq!(found, 2);
-}
-
 /// What a statement looks at, of an empty database, in whatever order it asks.
 async fn plan(store: &SqliteStore, sql: String) -> String {
     let explain = move |connection: &Connection| {
@@ -297,7 +238,7 @@ async fn what_is_rare_is_found_without_the_rest() {
         "{found}"
     );
     let decided = plan(&store, feedback::DECIDED.to_owned()).await;
-    assert!(decided.contains("person_verdicts_alike"), "{decided}");
+    assert!(decided.contains("person_verdicts_similar"), "{decided}");
     let plan = plan(&store, digest::open()).await;
     assert!(plan.contains("cases_waiting_for_people"), "{plan}");
     assert!(!plan.contains("TEMP B-TREE"), "{plan}");

@@ -23,10 +23,10 @@ const LOOK_AT_RAW: &str = "SELECT received_at, id, EXISTS (SELECT 1 FROM dead_le
 const LOOKED_AT: i64 = 10;
 /// Whole journals only: what is left of a journal could not be folded. Each case once, until it is triaged again.
 const WITH_JOURNAL: &str = "SELECT id FROM cases \
-     WHERE status IN ('concluded', 'failed', 'cancelled') AND journal_gone < revision AND concluded_at < ?1 \
+     WHERE status IN ('concluded', 'failed', 'cancelled') AND journals_removed_to < revision AND concluded_at < ?1 \
      ORDER BY concluded_at LIMIT ?2";
 const DROP_JOURNAL: &str = "DELETE FROM journal WHERE case_id = ?1";
-const JOURNAL_GONE: &str = "UPDATE cases SET journal_gone = revision WHERE id = ?1";
+const JOURNAL_GONE: &str = "UPDATE cases SET journals_removed_to = revision WHERE id = ?1";
 /// The oldest day that can be one row for each urgency: nobody asks any more which case it was.
 const OLD_DAY: &str =
     "SELECT min(day) FROM spending WHERE case_id <> '' AND day < date('now', '-60 days')";
@@ -41,7 +41,7 @@ const CASES: &str = "DELETE FROM cases WHERE id IN (SELECT id FROM cases \
 const OLD_LETTERS: &str =
     "SELECT id, raw_id FROM dead_letters WHERE received_at < ?1 ORDER BY received_at LIMIT ?2";
 const HIDDEN: &str = "DELETE FROM arrivals WHERE id IN \
-     (SELECT id FROM arrivals INDEXED BY arrivals_hidden WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2) RETURNING raw_id";
+     (SELECT id FROM arrivals INDEXED BY arrivals_without_case WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2) RETURNING raw_id";
 const MESSAGES_OF_CASES: &str = "SELECT DISTINCT raw_id FROM arrivals WHERE raw_id IS NOT NULL AND case_id IN (SELECT id FROM cases \
      WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < ?1 ORDER BY concluded_at LIMIT ?2)";
 /// A message that is kept for longer than what came of it: nothing would find it any more.

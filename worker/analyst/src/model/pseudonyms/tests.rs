@@ -80,8 +80,6 @@ fn what_a_prompt_tells_does_not_say_which_value_a_token_stands_for() {
     assert_eq!(token("drawn"), token("drawn"));
     assert_ne!(token("drawn"), token("drawn anew"));
     assert_ne!(token("drawn"), token(&delimiter));
-    // The case is of an older journal.
-    assert_eq!(token(""), token(&delimiter));
 }
 
 /// Hides values in a text that shows these values, which stand under keys.

@@ -12,7 +12,7 @@ use nightshift_pipeline::{
 };
 use tokio_postgres::Row;
 
-use crate::known;
+use crate::newer_version;
 use crate::postgres::database::Session;
 use crate::postgres::failure::Failure;
 use crate::postgres::row::{count, get_status, parse, text, to_verdict};
@@ -25,11 +25,11 @@ const HOLD: &str = "SELECT FROM cases WHERE id IN ( \
      ORDER BY id FOR NO KEY UPDATE";
 /// The latest case of each key. What somebody asked for, or a model was missing for, is no revision of
 /// the day; what waits is. The last column: whether an alert that nobody has looked at was called off since the last conclusion.
-const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at, c.touched_at), c.verdict, \
+const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at, c.revised_at), c.verdict, \
          c.feed_state::text, c.updated_at, c.journal_seq > 0, waiting.alert IS NOT NULL, \
          coalesce(waiting.alert, a.alert)::text, \
          (SELECT count(*) FROM alerts r WHERE r.case_id = c.id AND r.revision > 1 \
-             AND r.received_at > wanted.day_ago AND coalesce(r.why, '') NOT IN ('asked', 'models_back')) \
+             AND r.received_at > wanted.day_ago AND coalesce(r.reason, '') NOT IN ('asked', 'models_back')) \
          + (SELECT count(*) FROM pending_revisions p WHERE p.case_id = c.id), \
          (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1), \
          (SELECT jsonb_build_object('exonerations', e.report -> 'exonerations', 'ledger', e.report -> 'ledger', \
@@ -39,7 +39,7 @@ const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at,
          c.last_event, \
          c.status = 'cancelled' AND EXISTS (SELECT FROM alerts r WHERE r.case_id = c.id \
              AND r.revision > coalesce((SELECT max(revision) FROM conclusions WHERE case_id = c.id), 0) \
-             AND coalesce(r.why, '') NOT IN ('asked', 'models_back')) \
+             AND coalesce(r.reason, '') NOT IN ('asked', 'models_back')) \
      FROM unnest($1::text[], $2::timestamptz[]) AS wanted (key, day_ago) \
      CROSS JOIN LATERAL ( \
          SELECT * FROM cases WHERE cases.key = wanted.key ORDER BY opened_at DESC, number DESC LIMIT 1) AS c \
@@ -62,9 +62,9 @@ const WINDOWS: &str = "SELECT (wanted.number - 1)::integer, \
              AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since AND NOT c.sample LIMIT $5) AS few), \
          (SELECT c.id FROM cases c WHERE c.feed = wanted.feed AND c.type = wanted.type \
              AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since AND NOT c.sample \
-             AND c.desk <> 'closed' AND c.status <> 'cancelled' \
-             AND NOT coalesce((SELECT act = 'disagreed' AND about = 'false_positive' FROM acts WHERE acts.case_id = c.id \
-                 AND act IN ('agreed', 'disagreed', 'reopened') ORDER BY acts.id DESC LIMIT 1), false) \
+             AND c.workflow_status <> 'closed' AND c.status <> 'cancelled' \
+             AND NOT coalesce((SELECT action = 'disagreed' AND detail = 'false_positive' FROM case_actions WHERE case_actions.case_id = c.id \
+                 AND action IN ('agreed', 'disagreed', 'reopened') ORDER BY case_actions.id DESC LIMIT 1), false) \
              ORDER BY coalesce(c.verdict, '') IN ('benign_true_positive', 'false_positive'), c.opened_at, c.number LIMIT 1) \
      FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) \
          WITH ORDINALITY AS wanted (feed, type, account, since, number)";
@@ -148,7 +148,7 @@ impl Wanted {
     /// The alert that stands at a key, as far as it can be read.
     fn known(&self, key: &str, id: &str, text: &str) -> Result<Alert, Failure> {
         match self.keys.get(key) {
-            Some((_, coming)) => Ok(known::alert(id, text, coming)),
+            Some((_, coming)) => Ok(newer_version::alert(id, text, coming)),
             None => parse(id, text),
         }
     }
@@ -271,7 +271,7 @@ fn to_known(row: &Row, wanted: &Wanted) -> Result<(String, Known), Failure> {
     let is_unseen: bool = row.try_get(14)?;
     let is_judged = status != CaseStatus::Failed && !is_unseen;
     let verdict = to_verdict(row.try_get(4)?).filter(|_| is_judged);
-    let cleared_until = known::cleared_until(row.try_get(12)?).filter(|_| is_judged);
+    let cleared_until = newer_version::cleared_until(row.try_get(12)?).filter(|_| is_judged);
     let known = Known {
         stage: match status {
             _ if is_waiting => Stage::Waiting,
@@ -311,7 +311,7 @@ fn to_member(row: &Row, wanted: &Wanted) -> Result<(String, Known), Failure> {
         verdict,
         state: alert.state,
         updated: alert.times.updated,
-        cleared_until: known::cleared_until(row.try_get(6)?),
+        cleared_until: newer_version::cleared_until(row.try_get(6)?),
         last_event: None,
         alert: Arc::new(alert),
         touched_at: row.try_get(3)?,

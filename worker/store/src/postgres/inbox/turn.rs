@@ -15,28 +15,28 @@ use uuid::Uuid;
 /// Triages the case again: at once if it is over, else when what is before has ended.
 const AGAIN: &str = "WITH revised AS ( \
          UPDATE cases SET revision = revision + 1, status = 'queued', severity = $7::text::severity, content = $8, \
-             title = $9, type = $10, touched_at = clock_timestamp(), journal_seq = 0, crashes = 0, wants_model = false, lease_holder = NULL, lease_until = NULL, \
+             title = $9, type = $10, revised_at = clock_timestamp(), journal_seq = 0, crashes = 0, needs_model = false, lease_holder = NULL, lease_until = NULL, \
              waiting_since = clock_timestamp() \
          WHERE id = $1 AND status IN ('concluded', 'failed', 'cancelled') RETURNING id, revision \
      ), added AS ( \
-         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, why, alert) \
+         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, reason, alert) \
          SELECT id, revision, $2, $3, $4, $5, $6::text::jsonb FROM revised \
      ) \
-     INSERT INTO pending_revisions (case_id, seq, raw_id, source, received_at, why, alert, severity, content, title, type) \
+     INSERT INTO pending_revisions (case_id, seq, raw_id, source, received_at, reason, alert, severity, content, title, type) \
      SELECT $1, (SELECT coalesce(max(seq), 0) + 1 FROM pending_revisions WHERE case_id = $1), $2, $3, $4, $5, \
          $6::text::jsonb, $7::text::severity, $8, $9, $10 \
      WHERE NOT EXISTS (SELECT FROM revised)";
 /// Puts the alert in the place of the one that waits last. Where that was only triaged once more, it is for what came now.
 const REPLACE: &str = "WITH pending AS ( \
          UPDATE pending_revisions SET raw_id = $2, source = $3, alert = $4::text::jsonb, severity = $5::text::severity, \
-             content = $6, title = $7, type = $8, why = CASE WHEN why IN ('asked', 'models_back') THEN $9 ELSE why END \
+             content = $6, title = $7, type = $8, reason = CASE WHEN reason IN ('asked', 'models_back') THEN $9 ELSE reason END \
          WHERE case_id = $1 AND seq = (SELECT max(seq) FROM pending_revisions WHERE case_id = $1) RETURNING case_id \
      ), replaced AS ( \
          UPDATE cases SET severity = $5::text::severity, content = $6, title = $7, type = $8 \
          WHERE id = $1 AND NOT EXISTS (SELECT FROM pending) RETURNING id, revision \
      ) \
      UPDATE alerts SET raw_id = $2, source = $3, alert = $4::text::jsonb, \
-         why = CASE WHEN why IN ('asked', 'models_back') THEN $9 ELSE why END \
+         reason = CASE WHEN reason IN ('asked', 'models_back') THEN $9 ELSE reason END \
      FROM replaced WHERE case_id = replaced.id AND alerts.revision = replaced.revision";
 /// The latest alert that counts for its case; a state that was noted before it counts no more. A case that waits for
 /// something more severe than what it triages is as urgent as that.

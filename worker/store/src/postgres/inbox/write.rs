@@ -17,11 +17,11 @@ pub(super) use super::turn::{Coming, Turn};
 /// Most bytes of one message that are kept.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 
-const ADD_RAW: &str = "INSERT INTO raw_alerts (id, source, received_at, size_bytes, sha256, bytes, blob) \
+const ADD_RAW: &str = "INSERT INTO raw_messages (id, source, received_at, size_bytes, sha256, bytes, blob) \
      SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::bigint[], $5::text[], $6::bytea[], $7::text[])";
 /// Since when it waits is said by the clock of the database, whichever worker took it in.
 const ADD_CASES: &str = "INSERT INTO cases \
-     (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at, updated_at, sample) \
+     (id, key, feed, type, title, account, severity, content, status, opened_at, revised_at, updated_at, sample) \
      SELECT id, key, feed, type, title, account, severity::severity, content, 'queued', at, clock_timestamp(), updated_at, sample \
      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], \
          $9::timestamptz[], $10::timestamptz[], $11::boolean[]) \
@@ -50,11 +50,11 @@ const ADD_LETTERS: &str = "INSERT INTO dead_letters (id, source, received_at, er
      SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::text[], $5::bigint[], $6::text[], \
          $7::bigint[], $8::text[])";
 const ADD_ARRIVALS: &str = "INSERT INTO arrivals (raw_id, source, received_at, key, feed, type, title, account, severity, \
-         outcome, why, case_id, dead_letter_id, alert) \
-     SELECT raw_id, source, at, key, feed, type, title, account, severity::severity, outcome, why, case_id, letter, alert::jsonb \
+         outcome, reason, case_id, dead_letter_id, alert) \
+     SELECT raw_id, source, at, key, feed, type, title, account, severity::severity, outcome, reason, case_id, letter, alert::jsonb \
      FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], \
          $9::text[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::text[]) \
-         WITH ORDINALITY AS one (raw_id, source, at, key, feed, type, title, account, severity, outcome, why, case_id, \
+         WITH ORDINALITY AS one (raw_id, source, at, key, feed, type, title, account, severity, outcome, reason, case_id, \
              letter, alert, number) \
      ORDER BY number";
 const ADD_BATCH: &str = "INSERT INTO batches (id, alerts) VALUES ($1, $2)";

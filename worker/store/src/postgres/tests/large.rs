@@ -23,7 +23,7 @@ fn of_one_message(alerts: usize, severities: &[Severity]) -> Vec<Arrival> {
 }
 
 const MESSAGES: &str =
-    "SELECT count(*), (SELECT count(DISTINCT raw_id) FROM arrivals) FROM raw_alerts";
+    "SELECT count(*), (SELECT count(DISTINCT raw_id) FROM arrivals) FROM raw_messages";
 
 #[tokio::test]
 async fn a_large_batch_is_accepted_in_parts_and_its_message_is_stored_once() {

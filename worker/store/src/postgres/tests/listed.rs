@@ -9,7 +9,7 @@ use crate::conformance::server::{TestDatabase, texts};
 use crate::postgres::list;
 
 /// A month of cases, of which every hundredth is grave.
-const HISTORY: &str = "INSERT INTO cases (id, key, feed, type, title, severity, content, status, opened_at, touched_at, \
+const HISTORY: &str = "INSERT INTO cases (id, key, feed, type, title, severity, content, status, opened_at, revised_at, \
          verdict, assessed_severity) \
      SELECT 'case-' || n, 'key ' || n, 'scc', 'type', 'title ' || n, 'medium', '', 'concluded', now() - n * interval '1 minute', \
          now(), CASE n % 100 WHEN 0 THEN 'true_positive' ELSE 'benign_true_positive' END, 'high' \
@@ -40,7 +40,10 @@ async fn what_is_grave_is_read_without_the_rest() {
             list::sql(&grave())
         );
         let plan = texts(&client, &sql).await.concat().join("\n");
-        assert!(plan.contains("Index Scan using cases_grave"), "{plan}");
+        assert!(
+            plan.contains("Index Scan using cases_high_priority"),
+            "{plan}"
+        );
         let found = texts(&client, &format!("EXECUTE listed ({VALUES})")).await;
         assert_eq!(found.len(), 50);
         client.batch_execute("DEALLOCATE listed").await.unwrap();

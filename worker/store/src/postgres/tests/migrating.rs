@@ -64,28 +64,3 @@ async fn a_migration_that_gets_no_lock_at_all_says_what_is_open() {
     assert!(matches!(error, OpenError::Locked { .. }), "{error:?}");
     assert!(error.to_string().contains("at pg_dump since"), "{error}");
 }
-
-#[tokio::test]
-async fn f32_what_people_decided_before_and_beside_the_migration_has_what_it_is_found_by() {
-    let Some(database) = TestDatabase::empty().await else {
-        return;
-    };
-    let mut client = database.client().await;
-    migrate::up_to(&mut client, 26).await;
-    let case = "INSERT INTO cases (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at)
-        VALUES ('a', 'k', 'guardduty', 't', 'title', '123456789012', 'medium', 'c', 'concluded', now(), now())";
-    client.batch_execute(case).await.unwrap();
-    let alert = "INSERT INTO alerts (case_id, revision, source, received_at, alert)
-        VALUES ('a', 1, 's', now(), '{\"account\": \"123456789012\", \"type\": \"Recon:EC2/Portscan\"}')";
-    client.batch_execute(alert).await.unwrap();
-    // As a program of the version before says it, which goes on for a while.
-    let judged = "INSERT INTO person_verdicts (case_id, revision, decided_at, decided_by, verdict, agreed, note)
-        SELECT 'a', 1, now(), 'ana', 'inconclusive', true, ''";
-    client.batch_execute(judged).await.unwrap();
-    store(&database).await;
-    client.batch_execute(judged).await.unwrap();
-    let noted = database
-        .texts("SELECT account, type FROM person_verdicts")
-        .await;
-    assert_eq!(noted, [["123456789012", "Recon:EC2/Portscan"]; 2]);
-}

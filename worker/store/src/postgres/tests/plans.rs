@@ -72,7 +72,7 @@ async fn what_people_decided_about_the_same_is_read_from_the_newest_on() {
         .replace("$5::text[]", "'{198.51.100.1}'::text[]")
         .replace("$6::text[]", "'{actor}'::text[]");
     let plan = plan(&database, &sql).await;
-    assert!(plan.contains("person_verdicts_alike"), "{plan}");
+    assert!(plan.contains("person_verdicts_similar"), "{plan}");
     assert!(!plan.contains("decided_at DESC"), "not sorted: {plan}");
 }
 
@@ -81,11 +81,11 @@ async fn what_is_due_is_found_without_the_cases_that_are_shown() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    let many = "INSERT INTO cases (id, key, feed, type, title, severity, content, status, opened_at, touched_at) \
+    let many = "INSERT INTO cases (id, key, feed, type, title, severity, content, status, opened_at, revised_at) \
             SELECT n::text, n::text, 'scc', 't', 't', 'low', 'c', 'concluded', now(), now() FROM generate_series(1, 5000) AS n; \
-        INSERT INTO deliveries (case_id, destination, wanted, sent, wished_at) \
-            SELECT n::text, 'soc', 1, 1, now() FROM generate_series(1, 5000) AS n; \
-        UPDATE deliveries SET wanted = 2 WHERE case_id = '7'; ANALYZE cases; ANALYZE deliveries";
+        INSERT INTO deliveries (case_id, destination, wanted_version, major_version, sent_version, requested_at) \
+            SELECT n::text, 'soc', 1, 1, 1, now() FROM generate_series(1, 5000) AS n; \
+        UPDATE deliveries SET wanted_version = 2 WHERE case_id = '7'; ANALYZE cases; ANALYZE deliveries";
     let sql = outbox::DUE.replace("$1", "'soc'").replace("$2", "8");
     let plan = database.texts(&format!("{many}; EXPLAIN {sql}")).await;
     let plan = format!("{plan:?}");

@@ -24,7 +24,7 @@ async fn f29_an_intake_whose_clock_is_a_day_behind_puts_nothing_before_others() 
     let first = claim().await;
     assert_eq!(first.case_id, high);
     // So it is where it is triaged again: at once, and after the triage before it.
-    let sql = "SELECT count(*) FROM cases WHERE touched_at < clock_timestamp() - interval '1 hour'";
+    let sql = "SELECT count(*) FROM cases WHERE revised_at < clock_timestamp() - interval '1 hour'";
     let lease = claim().await;
     assert_eq!(lease.case_id, low);
     taken_in(1, Severity::Medium, 60).await;

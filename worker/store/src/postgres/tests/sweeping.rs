@@ -68,7 +68,7 @@ async fn g2_an_alert_whose_storm_is_removed_as_it_joins_is_a_case_of_its_own() {
     removing.batch_execute("COMMIT").await.unwrap();
     let accepted = tasks.join_next().await.unwrap().unwrap();
     assert!(matches!(accepted.admission, Admission::New), "{accepted:?}");
-    let places = "SELECT place, case_id IS NOT NULL FROM places";
+    let places = "SELECT state, case_id IS NOT NULL FROM alert_ledger";
     assert_eq!(database.texts(places).await, [["case", "t"]]);
 }
 
@@ -99,11 +99,11 @@ async fn what_comes_for_a_case_as_its_account_is_purged_goes_with_it() {
     accept(&store, arrivals(MINER)).await;
     let intake = database.client().await;
     let comes = "BEGIN; UPDATE cases SET sightings = sightings + 1; \
-         INSERT INTO raw_alerts (source, received_at, size_bytes, sha256, bytes) \
-             SELECT source, received_at, size_bytes, sha256, bytes FROM raw_alerts; \
+         INSERT INTO raw_messages (source, received_at, size_bytes, sha256, bytes) \
+             SELECT source, received_at, size_bytes, sha256, bytes FROM raw_messages; \
          INSERT INTO indicators (type, value, case_id, role) SELECT 'ip', '198.51.100.7', id, 'actor' FROM cases; \
          INSERT INTO arrivals (raw_id, source, received_at, key, feed, type, title, account, severity, outcome, case_id) \
-             SELECT (SELECT max(id) FROM raw_alerts), source, received_at, key, feed, type, title, account, severity, \
+             SELECT (SELECT max(id) FROM raw_messages), source, received_at, key, feed, type, title, account, severity, \
                  'sighting', case_id FROM arrivals";
     let account = "SELECT account FROM arrivals";
     let account = database.texts(account).await.remove(0).remove(0);
@@ -121,7 +121,7 @@ async fn what_comes_for_a_case_as_its_account_is_purged_goes_with_it() {
     intake.batch_execute("COMMIT").await.unwrap();
     assert_eq!(tasks.join_next().await.unwrap().unwrap(), 2);
     let left = "SELECT (SELECT count(*) FROM cases), (SELECT count(*) FROM arrivals), \
-         (SELECT count(*) FROM raw_alerts), (SELECT count(*) FROM indicators)";
+         (SELECT count(*) FROM raw_messages), (SELECT count(*) FROM indicators)";
     assert_eq!(database.texts(left).await, [["0", "0", "0", "0"]]);
 }
 

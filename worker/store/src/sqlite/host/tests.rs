@@ -49,7 +49,7 @@ fn a_process_of_another_container_is_never_known_to_be_gone() {
 }
 
 #[test]
-fn what_an_earlier_version_wrote_is_left_to_the_time() {
+fn holder_of_another_form_is_left_to_the_time() {
     let (boot, pid) = (HERE.boot.as_deref().unwrap(), std::process::id());
     assert_eq!(seen(&Holder(format!("{boot}:{pid}:1"))), Seen::OfThisBoot);
     assert_eq!(seen(&Holder("another-boot:1:1".into())), Seen::OfSomeBoot);
@@ -57,7 +57,7 @@ fn what_an_earlier_version_wrote_is_left_to_the_time() {
 }
 
 #[test]
-fn an_earlier_version_reads_the_parts_it_knows_where_they_were() {
+fn holder_names_boot_process_start_and_namespace() {
     let this = Holder::this_process().0;
     let parts: Vec<_> = this.split(':').collect();
     let pid = std::process::id();
@@ -120,7 +120,7 @@ fn f29_the_lease_clock_is_no_wall_clock() {
 }
 
 #[test]
-fn the_lease_clock_is_that_of_the_host_as_earlier_versions_read_it() {
+fn lease_clock_is_the_uptime_of_the_host() {
     let before = uptime_secs();
     let text = fs::read_to_string("/proc/uptime").unwrap();
     let host: f64 = text.split_whitespace().next().unwrap().parse().unwrap();

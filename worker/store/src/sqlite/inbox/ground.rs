@@ -10,24 +10,24 @@ use nightshift_pipeline::{
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::known;
+use crate::newer_version;
 use crate::sqlite::row::{get_status, get_time, get_time_or_none, time, to_verdict};
 use crate::sqlite::thread::Failure;
 use crate::sqlite::{feedback, read};
 
-const KNOWN: &str = "SELECT id, status, revision, coalesce(concluded_at, touched_at), verdict, feed_state, updated_at, last_event \
+const KNOWN: &str = "SELECT id, status, revision, coalesce(concluded_at, revised_at), verdict, feed_state, updated_at, last_event \
      FROM cases WHERE key = ?1 ORDER BY opened_at DESC, rowid DESC LIMIT 1";
 const IS_BEGUN: &str = "SELECT 1 FROM journal WHERE case_id = ?1 AND revision = ?2 LIMIT 1";
 const PENDING: &str =
     "SELECT alert FROM pending_revisions WHERE case_id = ?1 ORDER BY seq DESC LIMIT 1";
 /// What somebody asked for, or a model was missing for, does not count; what waits does.
 const REVISIONS: &str = "SELECT \
-     (SELECT count(*) FROM alerts WHERE case_id = ?1 AND revision > 1 AND received_at > ?2 AND coalesce(why, '') NOT IN ('asked', 'models_back')) + \
+     (SELECT count(*) FROM alerts WHERE case_id = ?1 AND revision > 1 AND received_at > ?2 AND coalesce(reason, '') NOT IN ('asked', 'models_back')) + \
      (SELECT count(*) FROM pending_revisions WHERE case_id = ?1)";
 /// Whether an alert that nobody has looked at was called off since the last conclusion.
 const IS_UNSEEN: &str = "SELECT 1 FROM alerts WHERE case_id = ?1 \
      AND revision > coalesce((SELECT max(revision) FROM conclusions WHERE case_id = ?1), 0) \
-     AND coalesce(why, '') NOT IN ('asked', 'models_back') LIMIT 1";
+     AND coalesce(reason, '') NOT IN ('asked', 'models_back') LIMIT 1";
 const CLEARING: &str = "SELECT json_object('exonerations', e.report -> '$.exonerations', 'ledger', e.report -> '$.ledger', \
          'last_seen', e.report ->> '$.alert.last_seen') FROM cases c \
      JOIN conclusions e ON e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
@@ -38,9 +38,9 @@ const MEMBER: &str = "SELECT a.case_id, a.alert, a.received_at, c.verdict FROM a
 /// one where there is no other. What a sample opened is no part of any.
 const WINDOW: &str = "SELECT count(*), (SELECT id FROM cases \
          WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4 AND sample = 0 \
-             AND desk <> 'closed' AND status <> 'cancelled' \
-             AND NOT coalesce((SELECT act = 'disagreed' AND about = 'false_positive' FROM acts WHERE acts.case_id = cases.id \
-                 AND act IN ('agreed', 'disagreed', 'reopened') ORDER BY acts.id DESC LIMIT 1), 0) \
+             AND workflow_status <> 'closed' AND status <> 'cancelled' \
+             AND NOT coalesce((SELECT action = 'disagreed' AND detail = 'false_positive' FROM case_actions WHERE case_actions.case_id = cases.id \
+                 AND action IN ('agreed', 'disagreed', 'reopened') ORDER BY case_actions.id DESC LIMIT 1), 0) \
          ORDER BY coalesce(verdict, '') IN ('benign_true_positive', 'false_positive'), opened_at, rowid LIMIT 1) \
      FROM cases WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4 AND sample = 0";
 
@@ -140,7 +140,7 @@ fn to_known(connection: &Connection, row: Row, arrival: &Arrival) -> Result<Know
         Some(text) => text,
         None => read::alert_text(connection, &row.id, row.revision)?,
     };
-    let alert = known::alert(&row.id, &text, &arrival.alert);
+    let alert = newer_version::alert(&row.id, &text, &arrival.alert);
     let noted = row.state.as_deref();
     let noted = noted.and_then(|text| serde_json::from_str::<FeedState>(text).ok());
     let day_ago = time(arrival.at - Duration::hours(24));
@@ -180,7 +180,7 @@ fn cleared_until(connection: &Connection, id: &str) -> Result<Option<DateTime<Ut
         .prepare_cached(CLEARING)?
         .query_row([id], |row| row.get(0))
         .optional()?;
-    Ok(known::cleared_until(clearing.as_deref()))
+    Ok(newer_version::cleared_until(clearing.as_deref()))
 }
 
 /// The storm that the key is a member of.
@@ -196,7 +196,7 @@ fn member(connection: &Connection, key: &str, coming: &Alert) -> Result<Option<K
     let Some((id, text, touched_at, verdict)) = found else {
         return Ok(None);
     };
-    let alert = known::alert(&id, &text, coming);
+    let alert = newer_version::alert(&id, &text, coming);
     let verdict = to_verdict(verdict.as_deref());
     Ok(Some(Known {
         disputed: is_disputed(connection, &id, verdict)?,

@@ -7,7 +7,7 @@ use crate::sqlite::row::{severity, time};
 use crate::sqlite::thread::Failure;
 
 const ADD: &str = "INSERT INTO arrivals (raw_id, source, received_at, key, feed, type, title, account, severity, \
-     outcome, why, case_id, dead_letter_id, alert) \
+     outcome, reason, case_id, dead_letter_id, alert) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 
 /// Notes where the alert is.

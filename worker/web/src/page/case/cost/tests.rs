@@ -52,9 +52,9 @@ fn each_question_is_told_by_model_and_what_was_lost_by_itself() {
     case.report.as_mut().unwrap().cost = spent;
     insta::assert_snapshot!(told(&case), @"
     Plan | openai/gpt-x | 1 | 5600 | 520 | 0.0100 | 0.1 s
-    Step turns | openai/gpt-x | 8 | 44800 | 4160 | 0.0800 | 1.0 s
-    Reflections | none answered | 3 | 16800 | 1560 | 0.0300 | 0.3 s
-    Conclusion | openai/gpt-x | 1 | 5600 | 520 | 0.0100 | 0.2 s
+    Step turns | openai/gpt-x | 8 | 44800 | 4160 | 0.0800 | 0.1 s
+    Reflections | none answered | 3 | 16800 | 1560 | 0.0300 | 0.0 s
+    Conclusion | openai/gpt-x | 1 | 5600 | 520 | 0.0100 | 0.0 s
     ");
     let cost = &mut case.report.as_mut().unwrap().cost;
     cost.model_calls += 2;

@@ -1,3 +1,0 @@
--- Cases that were triaged again, whose earlier journals are still there: retention removes those by themselves, also while
--- the case goes on.
-CREATE INDEX cases_earlier ON cases (opened_at, id) WHERE journal_gone < revision - 1;
