@@ -1,6 +1,6 @@
-//! Small inputs from the field, each with the right value: `nightshift run` on each of them, and a worker on all of them.
+//! Runs `nightshift run` on small inputs from the field, one by one, and a worker on all of them.
 //!
-//! Each stands for a kind: `tests/fixtures/cases/`, with what is right beside the name of the file.
+//! Each file in `tests/fixtures/cases/` stands for one kind of input. The values expected of it stand in `RIGHT`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::worker::desk::{place, put_message};
 
-/// Names a value that a report must hold.
+/// A value that a report must hold.
 #[derive(Debug, Clone, Copy)]
 enum Right {
     /// The text at a JSON pointer of the report.
@@ -19,9 +19,9 @@ enum Right {
     Indicator(&'static str, &'static str, &'static str),
     /// A detail of the alert: type and value.
     Detail(&'static str, &'static str),
-    /// A text that the first sentences hold.
+    /// A text that the opening sentences contain.
     Says(&'static str),
-    /// A text that stands nowhere in what people read first.
+    /// A text that must not occur in what people read first.
     Never(&'static str),
 }
 use Right::{At, Detail, Indicator, Never, Says};
@@ -39,7 +39,7 @@ fn feeds() -> String {
     std::fs::read_to_string(cases().join("feeds.toml")).unwrap()
 }
 
-/// The reports of one file, as `run --format json` writes them.
+/// Returns the reports of one file, as `run --format json` writes them.
 fn run(place: &Place, name: &str) -> Vec<Value> {
     let message = message(name).to_string();
     let ran = place
@@ -106,7 +106,7 @@ fn fault(report: &Value, right: Right) -> Option<String> {
     })
 }
 
-/// Lists the right values of each file: its alerts in their order, each with its values.
+/// The expected values of each file, listed per alert in the order of the alerts.
 const RIGHT: &[(&str, &[&[Right]])] = &[
     (
         "01-guardduty-s3-object-scan-result",

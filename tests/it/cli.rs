@@ -1,4 +1,4 @@
-//! The program as people run it: input and errors, reports, configuration, help, and a kill at any point.
+//! Tests the program as people run it: input and errors, reports, configuration, help, and a kill at any point.
 
 mod again;
 mod config;

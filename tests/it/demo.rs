@@ -1,7 +1,7 @@
-//! `nightshift demo` as a new user runs it: in an empty folder, with nothing but the program.
+//! Tests `nightshift demo` as a new user runs it: in an empty folder, with nothing but the program.
 //!
-//! What each alert comes to is told by `EXPECTED`; that records and logs decide it, and not the alert, by changing them
-//! under `nightshift run`, with the same files in a configuration.
+//! `EXPECTED` lists the verdict of each alert. `variants` changes records and logs under `nightshift run` to show
+//! that they decide, and not the alert.
 
 mod apart;
 mod browser;
@@ -17,7 +17,7 @@ use nightshift_tests::program;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-/// The end of an alert's key, its verdict, where it leans.
+/// The end of each alert's key, its verdict and its leaning.
 const EXPECTED: [(&str, &str, &str); 11] = [
     ("b9c8d7e6f5a4b3c2d1e0", "true_positive", "none"),
     ("a4c9b1d2e3f405162738495a6b7c8d9e", "true_positive", "none"),
@@ -48,7 +48,7 @@ const EXPECTED: [(&str, &str, &str); 11] = [
     ),
 ];
 
-/// The program in a folder, with nothing of this process's environment.
+/// Returns a command that runs the program in this folder with a cleared environment.
 fn nightshift(folder: &Path) -> Command {
     let mut command = Command::new(program().unwrap());
     command.current_dir(folder).env_clear();
@@ -59,7 +59,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     nightshift(folder).args(arguments).output().unwrap()
 }
 
-/// What was printed, after a run that must have gone well.
+/// Runs the program successfully and returns its standard output.
 fn printed(folder: &Path, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -67,7 +67,6 @@ fn printed(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The cases by their keys.
 fn cases(folder: &Path) -> BTreeMap<String, Value> {
     let listed = printed(folder, &["cases", "list", "--json"]);
     let cases: Vec<Value> = listed
@@ -86,10 +85,10 @@ fn word<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// Every alert has its one case, concluded once, with the verdict that it must have, and was shown.
+/// Checks that every alert has one case, concluded once with the expected verdict, and shown.
 fn check_cases(folder: &Path) {
     let mut cases = cases(folder);
-    // A message that cannot be read opens a case per hour: the clock may strike between two starts.
+    // Unreadable messages open one case per hour, and the hour may change between two starts.
     cases.retain(|key, case| !key.contains("unreadable:") || word(case, "status") != "concluded");
     assert!(cases.len() == EXPECTED.len() - 1, "{:#?}", cases.keys());
     for (key, verdict, leaning) in EXPECTED.iter().filter(|(key, ..)| *key != "unreadable") {
@@ -106,7 +105,7 @@ fn check_cases(folder: &Path) {
         }
         let shown = printed(folder, &["cases", "show", word(case, "id"), "--json"]);
         let shown: Value = serde_json::from_str(&shown).unwrap();
-        // Shown. Sightings are edits that can wait, unless they came before it was shown; nothing else was wished.
+        // The case was shown. Each sighting adds at most one edit, which may still be pending.
         let delivery = &shown["deliveries"][0];
         assert_ne!(delivery["sent"], 0, "{shown:#}");
         let edits = delivery["wanted"].as_u64().unwrap() - 1;
@@ -114,7 +113,7 @@ fn check_cases(folder: &Path) {
     }
 }
 
-/// The closing table's rows, one line each.
+/// Returns the rows of the closing table, one per line.
 fn table(printed: &str) -> &str {
     printed
         .rsplit_once("Came as")
@@ -155,7 +154,7 @@ fn a_second_demo_shows_sightings_instead_of_new_cases() {
     let again = printed(folder.path(), &["demo", "--once", "--quiet"]);
     check_cases(folder.path());
     let table = table(&again);
-    // The unreadable message may be new where the clock has struck between the two.
+    // The unreadable message opens a new case when the hour has changed between the two runs.
     assert!(
         table.matches("sighting").count() >= EXPECTED.len(),
         "{table}"

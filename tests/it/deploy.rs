@@ -1,8 +1,9 @@
-//! What it is run with: the Helm chart, rendered by Helm itself with every set of values in `helm/nightshift/ci`, alert rules
-//! and dashboards, and the files of `deploy/`.
+//! Tests the deployment files: the Helm chart with every set of values in `helm/nightshift/ci`, the alert rules, the
+//! dashboards, and the files of `deploy/`.
 //!
-//! `tests/services` installs Helm, the schemas of Kubernetes, Prometheus and the other programs that judge here; where one is
-//! not, its tests are ignored. No cluster is asked: what Kubernetes takes is what its published schemas take.
+//! `tests/services` installs Helm, the schemas of Kubernetes, Prometheus and the other checking programs; tests whose
+//! program is missing are ignored. No cluster is used: objects are validated against the published schemas of
+//! Kubernetes.
 
 mod away;
 mod aws;
@@ -35,7 +36,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A program that `tests/services` names.
+/// Returns the path of a program that `tests/services` names.
 #[expect(
     clippy::disallowed_methods,
     reason = "tests are told by the environment which services there are"
@@ -64,7 +65,7 @@ fn folder() -> PathBuf {
     nightshift_tests::root().join("helm/nightshift")
 }
 
-/// The sets of values, by name.
+/// Returns the sets of values, by name.
 fn sets() -> Vec<(String, PathBuf)> {
     let mut sets: Vec<(String, PathBuf)> = std::fs::read_dir(folder().join("ci"))
         .unwrap()
@@ -79,7 +80,7 @@ fn sets() -> Vec<(String, PathBuf)> {
     sets
 }
 
-/// Runs Helm on the chart, with nothing of whoever runs the test.
+/// Runs Helm on the chart with a cleared environment.
 fn helm(command: &[&str], options: &[&str]) -> Output {
     helm_on(&folder(), command, options)
 }
@@ -96,7 +97,7 @@ fn helm_on(chart: &Path, command: &[&str], options: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What Helm says of a release of this name with these options, over the least that workers start with: a source, which has no
+/// Renders a release of this name with these options over the minimal values. These add a source, which has no
 /// default.
 fn template(release: &str, options: &[&str]) -> Output {
     let least = least();
@@ -104,20 +105,20 @@ fn template(release: &str, options: &[&str]) -> Output {
     helm(&["template", release], &options)
 }
 
-/// The set of values that has a source and nothing else.
+/// Returns the path of the set of values that has only a source.
 fn least() -> String {
     let path = folder().join("ci/defaults-values.yaml");
     path.to_str().unwrap().to_owned()
 }
 
-/// What Helm makes with these options, over the least that workers start with.
+/// Returns the objects that Helm renders with these options over the minimal values.
 fn rendered(options: &[&str]) -> Vec<Value> {
     let least = least();
     let options = [&["--values", least.as_str()][..], options].concat();
     read(&options, &[])
 }
 
-/// What Helm makes with these options alone, checked against the schemas of these versions of Kubernetes.
+/// Renders with these options alone and validates the objects against the schemas of these versions of Kubernetes.
 fn read(options: &[&str], versions: &[&str]) -> Vec<Value> {
     let made = helm(&["template", "night", "--namespace", "security"], options);
     assert!(made.status.success(), "{options:?}: {made:?}");
@@ -135,7 +136,6 @@ fn read(options: &[&str], versions: &[&str]) -> Vec<Value> {
     serde_json::from_slice(&checked.stdout).unwrap()
 }
 
-/// The objects of every set of values.
 fn all() -> Vec<(String, Vec<Value>)> {
     let made = |(name, path): (String, PathBuf)| {
         let objects = read(&["--values", path.to_str().unwrap()], &[]);
@@ -144,25 +144,23 @@ fn all() -> Vec<(String, Vec<Value>)> {
     sets().into_iter().map(made).collect()
 }
 
-/// The objects of one set of values.
 fn of_set(name: &str) -> Vec<Value> {
     let path = folder().join(format!("ci/{name}-values.yaml"));
     read(&["--values", path.to_str().unwrap()], &[])
 }
 
-/// All objects of a kind.
 fn kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
     objects.iter().filter(|one| one["kind"] == kind).collect()
 }
 
-/// The configuration that the chart makes, where it makes one.
+/// Returns the configuration that the chart renders, if it renders one.
 fn configuration(objects: &[Value]) -> Option<&str> {
     let maps = kind(objects, "ConfigMap");
     let mut texts = maps.iter().map(|map| &map["data"]["nightshift.toml"]);
     texts.find_map(Value::as_str)
 }
 
-/// Everything that runs: the pods of the workers and of the migration.
+/// Returns all workloads: the pods of the workers and of the migration.
 fn pods(objects: &[Value]) -> Vec<&Value> {
     let makers = objects
         .iter()

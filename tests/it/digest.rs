@@ -1,5 +1,5 @@
-//! The daily digest, through the delivery loop, a store and a strict Slack: once a day, at its hour, whatever the clocks
-//! do and whatever answer is lost.
+//! Tests the daily digest through the delivery loop, a store and a strict Slack. The digest is posted once a day at
+//! its hour, across changes of the clocks and lost answers.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicI64;
@@ -24,7 +24,7 @@ use crate::worker::production::database;
 
 const MINER: &[u8] = include_bytes!("../fixtures/alerts/scc-crypto-miner.json");
 
-/// The time, as the test sets it.
+/// A clock that the test sets.
 struct Dial(Mutex<DateTime<Utc>>);
 
 impl Dial {
@@ -39,7 +39,7 @@ impl Clock for Dial {
     }
 }
 
-/// A bell that the test rings, and that tells when the loop waits for it again.
+/// A notifier that the test triggers, and that reports when the loop waits for it again.
 struct Bell {
     rings: Semaphore,
     waits: Semaphore,
@@ -58,7 +58,7 @@ fn at(time: &str) -> DateTime<Utc> {
     format!("{time}Z").parse().unwrap()
 }
 
-/// A channel that gets the digest at 02:30 in Madrid, which clocks leave out in March and have twice in October.
+/// A channel that gets the digest at 02:30 in Madrid, an hour that is missing in March and comes twice in October.
 struct Mornings {
     clock: Arc<Dial>,
     slack: Slack,
@@ -132,7 +132,7 @@ impl Mornings {
         self.bell.waits.acquire().await.unwrap().forget();
     }
 
-    /// At this time there are so many digests.
+    /// Sets the clock and checks the number of digests.
     async fn expect(&self, time: &str, digests: usize) {
         self.clock.set(time);
         self.bell.rings.add_permits(1);
@@ -140,7 +140,6 @@ impl Mornings {
         assert_eq!(self.slack.channel().len(), digests, "at {time}");
     }
 
-    /// Ends the process and starts another.
     async fn restart(&mut self, store: &Arc<dyn Store>) {
         self.stop.cancel();
         while let Some(ended) = self.tasks.join_next().await {
@@ -169,7 +168,7 @@ async fn once_a_day(store: Arc<dyn Store>) {
     an_answer_is_lost(&mut mornings, &store).await;
     clocks_go_back(&mut mornings, &store).await;
     it_is_refused(&mut mornings).await;
-    // In March half past two is left out, and half past three is meant.
+    // In March 02:30 does not exist, so the digest is due at 03:30.
     mornings.expect("2027-03-27T01:30:00", 6).await;
     mornings.expect("2027-03-28T00:30:00", 6).await;
     mornings.expect("2027-03-28T01:29:59", 6).await;
@@ -177,18 +176,18 @@ async fn once_a_day(store: Arc<dyn Store>) {
     mornings.expect("2027-03-29T00:30:00", 8).await;
 }
 
-/// On the 25th.
+/// Loses the answer to the post of 25 October.
 async fn an_answer_is_lost(mornings: &mut Mornings, store: &Arc<dyn Store>) {
     mornings.restart(store).await;
     mornings.expect("2026-10-25T00:29:59", 2).await;
-    // It is done, and nobody hears of it.
+    // Slack posts the digest, and its answer is lost.
     mornings
         .slack
         .breaks(|method, _| (method == "chat.postMessage").then_some(SlackFault::LostAfter));
     mornings.expect("2026-10-25T00:30:00", 3).await;
     mornings.slack.breaks(|_, _| None);
     mornings.expect("2026-10-25T00:31:59", 3).await;
-    // Its process dies. The next one looks for it, but not before what was under way must have arrived.
+    // The process dies. The next one looks for the post, but only when a request under way must have arrived.
     mornings.restart(store).await;
     mornings.expect("2026-10-25T00:33:58", 3).await;
     let calls = mornings.slack.calls();
@@ -205,13 +204,13 @@ async fn an_answer_is_lost(mornings: &mut Mornings, store: &Arc<dyn Store>) {
     assert_eq!(posts(&calls), 3, "it was found, and not posted again");
 }
 
-/// On the 25th, and the 26th.
+/// Passes the end of daylight saving time on 25 October and loses a request on the 26th.
 async fn clocks_go_back(mornings: &mut Mornings, store: &Arc<dyn Store>) {
-    // The clocks went back: it is half past two again.
+    // The clocks went back, so it is 02:30 again.
     mornings.expect("2026-10-25T01:30:00", 3).await;
     mornings.restart(store).await;
     mornings.expect("2026-10-26T01:29:59", 3).await;
-    // It is not done: two minutes later it is looked up, not found, and posted.
+    // The request is lost. Two minutes later the post is looked up, not found, and posted.
     mornings
         .slack
         .breaks(|method, _| (method == "chat.postMessage").then_some(SlackFault::LostBefore));
@@ -233,7 +232,7 @@ async fn clocks_go_back(mornings: &mut Mornings, store: &Arc<dyn Store>) {
     assert!(of_the_25th.contains("scc"), "{of_the_25th}");
 }
 
-/// On the 27th: somebody mends that, and has the digest of that day too.
+/// Has the post of 27 October refused. Once the cause is fixed, the digest of that day is posted too.
 async fn it_is_refused(mornings: &mut Mornings) {
     mornings.slack.breaks(|method, _| {
         (method == "chat.postMessage").then_some(SlackFault::Says("not_in_channel"))

@@ -1,4 +1,4 @@
-//! The documents: links lead somewhere, commands are those of the program, and what can be run is run.
+//! Tests the documents: links resolve, commands parse, and blocks that can be run are run.
 
 mod blocks;
 mod commands;
@@ -13,22 +13,22 @@ use std::path::Path;
 use nightshift_tests::{files, root};
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-/// A document: its path from the root, and its text.
+/// A document with its path from the root.
 struct Document {
     path: String,
     text: String,
 }
 
-/// Code that stands by itself: between fences, or indented.
+/// A block of code: fenced or indented.
 struct Block {
-    /// The first word behind the fence; empty where there is none.
+    /// The first word after the fence; empty without one.
     language: String,
-    /// The file that a reader makes of it, as in ```` ```toml file=playbooks/mine.toml ````.
+    /// The file that a reader makes of the block, as in ```` ```toml file=playbooks/mine.toml ````.
     file: Option<String>,
     text: String,
 }
 
-/// Every document that people read. Prompts are for models.
+/// Returns every document that people read. Prompts are for models and are left out.
 fn documents() -> Vec<Document> {
     let all = files(root()).unwrap();
     let paths = all
@@ -71,7 +71,7 @@ impl Block {
 }
 
 impl Document {
-    /// Its blocks of code, in order.
+    /// Returns the code blocks of the document, in order.
     fn blocks(&self) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();
         let mut is_inside = false;
@@ -89,7 +89,7 @@ impl Document {
         blocks
     }
 
-    /// Code within its lines.
+    /// Returns the inline code of the document.
     fn mentions(&self) -> Vec<String> {
         let code = |event| match event {
             Event::Code(code) => Some(code.to_string()),

@@ -1,4 +1,4 @@
-//! `nightshift doctor`: each misconfiguration is found by name, and an installation in good order has no finding.
+//! Tests `nightshift doctor`: each misconfiguration is found by name, and a sound installation has no finding.
 
 mod broker;
 mod configuration;
@@ -16,20 +16,19 @@ mod world;
 use nightshift_tests::Place;
 use serde_json::Value;
 
-/// What the doctor said of a configuration.
+/// The doctor's output for a configuration.
 struct Said {
     code: Option<i32>,
     object: Value,
 }
 
 impl Said {
-    /// The checks that failed, in order.
     fn checks(&self) -> Vec<&str> {
         let found = self.object["findings"].as_array().unwrap().iter();
         found.map(|one| one["check"].as_str().unwrap()).collect()
     }
 
-    /// The only finding.
+    /// Returns the only finding; panics when there is not exactly one.
     fn only(&self) -> &Value {
         let found = self.object["findings"].as_array().unwrap();
         assert_eq!(found.len(), 1, "{:#}", self.object);
@@ -37,7 +36,7 @@ impl Said {
     }
 }
 
-/// Looks at these areas with this configuration.
+/// Runs the doctor on these areas of this configuration.
 fn doctor(place: &Place, config: &str, areas: &str) -> Said {
     place.file("nightshift.toml", config).unwrap();
     let mut arguments = vec!["doctor", "--json"];
@@ -56,13 +55,13 @@ fn doctor(place: &Place, config: &str, areas: &str) -> Said {
     }
 }
 
-/// Looks, and gives the checks that failed.
+/// Runs the doctor and returns the checks that failed.
 fn found(place: &Place, config: &str, areas: &str) -> Vec<String> {
     let said = doctor(place, config, areas);
     said.checks().into_iter().map(str::to_owned).collect()
 }
 
-/// A service that `tests/services` starts.
+/// Returns the address of a service that `tests/services` starts.
 #[expect(
     clippy::disallowed_methods,
     reason = "tests are told by the environment which services there are"
@@ -71,7 +70,7 @@ pub(crate) fn service(name: &str) -> String {
     std::env::var(format!("NIGHTSHIFT_TEST_{name}")).unwrap()
 }
 
-/// What clients of AWS read.
+/// Returns the variables that AWS clients read.
 pub(crate) fn settings_of_aws() -> [(&'static str, &'static str); 4] {
     sqs::SETTINGS
 }

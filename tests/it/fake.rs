@@ -1,4 +1,4 @@
-//! The fake model is right: official SDKs talk to it and parse what it says, and it refuses what providers refuse.
+//! Tests the fake model: official SDKs use it and parse its answers, and it refuses what providers refuse.
 
 mod answers;
 mod faults;

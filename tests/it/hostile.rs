@@ -1,6 +1,6 @@
-//! The compromised analyst: it obeys the attacker, knows our rules, and answers anything that the port allows. Every
-//! register is filled with rows that are true and about others. Nothing it says may clear an alert, lower a severity,
-//! reach a tool that is not there, or keep a report away.
+//! Tests the compromised analyst: it obeys the attacker, knows our rules, and gives any answer that the port allows.
+//! Every register is full of true rows about others. No answer may clear an alert, lower a severity, reach an
+//! undeclared tool, or suppress a report.
 
 mod analyst;
 mod pipe;
@@ -16,7 +16,7 @@ use nightshift_tests::{files, root};
 use analyst::{Hostile, Way};
 use world::{Outcome, triage};
 
-/// Every readable alert of the fixtures and of the demo, as it is and with the attacker's words in it.
+/// Returns every readable alert of the fixtures and of the demo, unchanged and with the attacker's words in it.
 fn alerts() -> Vec<Alert> {
     let mut alerts = Vec::new();
     for folder in ["tests/fixtures/alerts", "deploy/demo/alerts"] {
@@ -166,7 +166,7 @@ async fn a19_no_word_of_an_overridden_analyst_reaches_a_report() {
         assert!(conclusion.gaps.iter().any(failed), "{:?}", conclusion.gaps);
         let mut report = build_report(state, &Sender::default()).unwrap();
         for step in &mut report.steps {
-            // What it wanted to call is told as such: a call that was refused.
+            // The report shows the calls of undeclared tools as refused.
             assert!(step.calls.iter().all(|call| call.error.is_some()));
             step.calls.clear();
         }

@@ -1,6 +1,6 @@
-//! Keeps the house as `worker/README.md` and `docs/decisions/` describe it: floors, members, licences, words.
+//! Checks the rules of `worker/README.md` and `docs/decisions/`: dependency direction, members, licences, words.
 //!
-//! What a compiler or clippy can check is not checked here, and how long files are is checked by `tests/run`.
+//! The compiler and clippy check the rest, and `tests/run` prints the length of files.
 
 mod floors;
 mod members;
@@ -13,7 +13,7 @@ use std::path::Path;
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 use nightshift_tests::{files, root};
 
-/// The whole workspace with everything it depends on, on every platform and with every feature.
+/// Returns the workspace with all dependencies, on every platform and with every feature.
 fn metadata() -> Metadata {
     MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))
@@ -23,12 +23,12 @@ fn metadata() -> Metadata {
         .unwrap()
 }
 
-/// A file of the repository as text.
+/// Reads a file of the repository.
 fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Paths, as they are from the root, and texts of all files below a folder that have one of these endings.
+/// Returns path from the root and text of all files below a folder that have one of these endings.
 fn texts(below: &str, endings: &[&str]) -> Vec<(String, String)> {
     files(&root().join(below))
         .unwrap()
@@ -46,7 +46,7 @@ fn has_ending(path: &Path, endings: &[&str]) -> bool {
         .is_some_and(|ending| endings.iter().any(|known| ending == *known))
 }
 
-/// Where a package of ours lives, from the root.
+/// Returns the folder of a workspace package, from the root.
 fn folder(package: &Package) -> String {
     let folder = package.manifest_path.parent().unwrap();
     folder.strip_prefix(root()).unwrap().to_string()

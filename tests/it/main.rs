@@ -1,4 +1,4 @@
-//! One binary for all tests of the whole, so that it links once. A module per matter.
+//! All integration tests in one binary, so that they link once. Each module covers one subject.
 
 #![cfg(test)]
 

@@ -1,5 +1,5 @@
-//! The model analyst as a whole, against the strict fake: the worked example on every provider's wire, each fault of a
-//! model, a model that obeys the attacker, and nonsense that fits.
+//! Tests the model analyst as a whole against the strict fake: the worked example on every provider's wire, each
+//! fault of a model, a model that obeys the attacker, and nonsense that fits the schemas.
 
 mod adapters;
 mod between;

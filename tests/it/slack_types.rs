@@ -1,7 +1,7 @@
-//! The blocks of Slack messages and the modals are made of the types that Slack publishes: TypeScript says so, of what the
-//! tests of `report` and `web` keep as it is sent.
+//! Checks Slack messages and modals against the types that Slack publishes: TypeScript compiles the snapshots of the
+//! tests of `report` and `web`.
 //!
-//! `tests/services` installs both and names their folder in `NIGHTSHIFT_TEST_SLACK_TYPES`; where they are not, this test is
+//! `tests/services` installs both and names their folder in `NIGHTSHIFT_TEST_SLACK_TYPES`. Without them this test is
 //! ignored, and so counted as skipped.
 
 use std::path::PathBuf;
@@ -9,10 +9,8 @@ use std::process::Command;
 
 use nightshift_tests::root;
 
-/// The messages, as the tests of `report` keep them.
 const MESSAGES: &str = "worker/report/src/destination/slack/tests/snapshots/nightshift_report__destination__slack__tests__look__messages.snap";
 
-/// The modals, as the tests of `web` keep them.
 const MODALS: &str =
     "worker/web/src/slack/tests/snapshots/nightshift_web__slack__tests__spoken__views.snap";
 
@@ -29,7 +27,7 @@ fn types() -> PathBuf {
         .into()
 }
 
-/// What TypeScript says of these as a list of this type; nothing where they fit.
+/// Returns TypeScript's errors for a list of this type; empty when the list fits.
 fn check(name: &str, kind: &str, kept: &str) -> String {
     let types = types();
     let source = format!(
@@ -49,7 +47,7 @@ fn check(name: &str, kind: &str, kept: &str) -> String {
     said
 }
 
-/// What is kept, behind the head of its snapshot.
+/// Returns the content of a snapshot without its header.
 fn kept(snapshot: &str) -> String {
     let kept = std::fs::read_to_string(root().join(snapshot)).unwrap();
     kept.splitn(3, "---\n").nth(2).unwrap().to_owned()
@@ -63,7 +61,7 @@ fn kept(snapshot: &str) -> String {
 fn the_official_types_take_the_blocks_of_every_message() {
     let messages = kept(MESSAGES);
     assert_eq!(check("messages.ts", "KnownBlock[]", &messages), "");
-    // They are no types that take everything.
+    // The types must reject an invalid block.
     let wrong = messages.replace("rich_text_section", "rich_text_paragraph");
     assert!(check("wrong.ts", "KnownBlock[]", &wrong).contains("rich_text_paragraph"));
 }

@@ -1,4 +1,4 @@
-//! Traces: what a collector gets of the worker as people run it.
+//! Tests the traces that a collector gets from a worker.
 
 mod batch;
 mod brokers;
@@ -16,7 +16,6 @@ use crate::models::desk::ANTHROPIC;
 use crate::models::example;
 use crate::worker::desk::{place_with, put};
 
-/// Answers as the worked example does.
 fn script() -> Script {
     Script::by(|seen: &Seen| -> Reply {
         let answer: Answer = example::answer(seen);
@@ -24,7 +23,7 @@ fn script() -> Script {
     })
 }
 
-/// A worker that asks this model and is traced there.
+/// Returns a place whose worker asks this model and sends traces to this collector.
 fn traced(fake: &FakeModel, collector: &Collector, rest: &str) -> Place {
     let traces = collector.table(rest);
     place_with(|place| {
@@ -34,7 +33,7 @@ fn traced(fake: &FakeModel, collector: &Collector, rest: &str) -> Place {
     })
 }
 
-/// Each attribute is one that the documentation names.
+/// Checks that the documentation names every attribute.
 fn are_documented(collector: &Collector) {
     let page = std::fs::read_to_string(root().join("docs/observability.md")).unwrap();
     for span in collector.spans() {
@@ -68,7 +67,7 @@ async fn each_case_is_one_trace_of_questions_model_calls_tools_and_deliveries() 
         assert!(names.iter().all(|name| line.contains(name)), "{line}");
     }
     assert_eq!(concluded.count(), 2, "{lines:#?}");
-    // The log names the same trace.
+    // The log lines carry the same trace id.
     let shown: Vec<&String> = lines
         .iter()
         .filter(|line| line.contains("report shown"))

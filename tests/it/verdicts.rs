@@ -1,5 +1,5 @@
-//! Worlds in which a verdict was once benign that must not be, and honest ones that clear: `nightshift run` in a folder with
-//! registers and a log. Each world is named after its kind in `docs/guarantees.md`.
+//! Tests situations that once got a wrong benign verdict, and honest ones that must clear: `nightshift run` in a
+//! folder with registers and a log. Each test is named after its kind in `docs/guarantees.md`.
 
 use nightshift_tests::Place;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ const ACCOUNT: &str = "444455556666";
 const KEY: &str = "ASIAEXAMPLE00000001";
 const OURS: &str = "198.51.100.23";
 const STRANGER: &str = "203.0.113.66";
-/// The row of the role that calls in most worlds, with where it calls from.
+/// The register row of the role that calls in most tests, with its networks.
 const ROLE: &str = "subject,account,networks,expected_findings,approved_by,valid_from,valid_until\n\
     ci-inventory,444455556666,198.51.100.0/24,Discovery:*; Suspicious*,grace,2026-01-01,2026-12-31\n";
 
@@ -19,7 +19,7 @@ struct World {
 }
 
 impl World {
-    /// A folder with these registers: kind and rows.
+    /// Creates a folder with these registers: kind and rows.
     fn with(registers: &[(&str, &str)]) -> Self {
         let mut world = Self {
             place: Place::new().unwrap(),
@@ -40,7 +40,7 @@ impl World {
         std::fs::write(path, bytes).unwrap();
     }
 
-    /// With a trail at this path; what is written there comes with `write`.
+    /// Adds a trail at this path; `write` fills it.
     fn trail(mut self, path: &str) -> Self {
         let tool = format!(
             "[[tool]]\nname = \"trail\"\nkind = \"log_search\"\nformat = \"cloudtrail\"\npath = \"{path}\"\n"
@@ -55,7 +55,7 @@ impl World {
         world
     }
 
-    /// The only report.
+    /// Returns the report; panics when there is not exactly one.
     fn report(&self, alert: &Value) -> Value {
         let reports = self.reports(alert);
         assert_eq!(reports.len(), 1, "{reports:?}");
@@ -77,7 +77,7 @@ impl World {
             .collect()
     }
 
-    /// What of the ledger is not covered, where the verdict is not benign; none where it is.
+    /// Returns the uncovered rows of the ledger when the verdict is not benign, else `None`.
     fn missing(&self, alert: &Value) -> Option<Vec<String>> {
         let report = self.report(alert);
         let verdict = report["verdict"].as_str().unwrap();
@@ -102,7 +102,7 @@ fn lines(records: &[Value]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()
 }
 
-/// A call of the role in the trail.
+/// Returns a call of the role in the trail.
 fn call(at: &str, name: &str, key: &str, source: &str) -> Value {
     let reads = name.starts_with("List");
     json!({"eventTime": format!("2026-11-25T{at}Z"), "eventName": name, "eventSource": "iam.amazonaws.com",
@@ -112,7 +112,7 @@ fn call(at: &str, name: &str, key: &str, source: &str) -> Value {
             "sessionContext": {"sessionIssuer": {"userName": "ci-inventory"}}}})
 }
 
-/// Quiet calls before the alert, at its time and after it.
+/// Returns harmless calls before the alert, at its time and after it.
 fn quiet_trail() -> Vec<Value> {
     ["09:00:00", "10:05:00", "11:30:00"]
         .iter()
@@ -120,7 +120,7 @@ fn quiet_trail() -> Vec<Value> {
         .collect()
 }
 
-/// A role that lists users, 10:00 to 10:20.
+/// Returns an alert about a role that lists users from 10:00 to 10:20.
 fn discovery() -> Value {
     json!({"type": "Discovery:IAMUser/AnomalousBehavior", "id": "f1", "accountId": ACCOUNT, "region": "eu-west-1",
         "severity": 5, "createdAt": "2026-11-25T10:00:00Z", "updatedAt": "2026-11-25T10:30:00Z", "title": "t", "description": "d",
@@ -132,7 +132,7 @@ fn discovery() -> Value {
                 "callerType": "Remote IP", "remoteIpDetails": {"ipAddressV4": OURS}}}}})
 }
 
-/// A finding of somebody else's product in OCSF.
+/// Returns an OCSF finding of another product.
 fn ocsf(evidences: Value) -> Value {
     json!({"class_uid": 2004, "severity_id": 4, "time": 1_795_600_800_000_u64,
         "metadata": {"product": {"name": "E", "vendor_name": "A"}},

@@ -1,4 +1,5 @@
-//! The worker, as a process: alerts go into a source, reports come out, and whatever happens to it between loses nothing.
+//! Tests the worker as a process: alerts enter a source, reports are delivered, and no failure in between loses
+//! anything.
 
 pub(crate) mod blobs;
 mod canary;

@@ -1,4 +1,4 @@
-//! What people make a worker do: triage again, call off, read again, remove.
+//! Tests the commands that make a worker triage again, cancel, read again or remove.
 
 use nightshift_tests::{Place, root};
 use serde_json::Value;

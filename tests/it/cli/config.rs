@@ -1,4 +1,4 @@
-//! Configuration: what is wrong is said with file, line and the nearest name, and ends with 64.
+//! Tests configuration errors: each names file, line and the nearest valid name, and the exit code is 64.
 
 use nightshift_tests::Place;
 
@@ -181,7 +181,7 @@ fn what_no_command_that_triages_would_start_with_is_not_right() {
     ));
     assert!(broken.contains("plan.md"), "{broken}");
     insta::assert_snapshot!(wrong("[[profile]]\nname = \"default\"\nreplan_when = \"none.json\"\n"), @r#"error: [[profile]] "default": cannot read replan_when none.json: No such file or directory (os error 2)"#);
-    // A key may be where the worker runs, and not here.
+    // The API key may exist only on the machine that runs the worker.
     place.file("nightshift.toml", model).unwrap();
     let ran = place.run(&["config", "check"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -1,4 +1,4 @@
-//! What people do with cases on the command line, what is exported of it, and destinations that are tried.
+//! Tests the commands for people's work with cases, the export of that work, and test deliveries to destinations.
 
 use nightshift_tests::Place;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 const CONFIG: &str = "[[destination]]\nname = \"archive\"\nkind = \"file\"\npath = \"reports\"\n\
     [[route]]\ndestinations = [\"archive\"]\n";
 
-/// A place with a configuration and the id of a triaged case.
+/// Returns a place with a configuration, and the id of a triaged case.
 fn triaged() -> (Place, String) {
     let place = Place::new().unwrap();
     place.file("nightshift.toml", CONFIG).unwrap();
@@ -14,7 +14,7 @@ fn triaged() -> (Place, String) {
     (place, id)
 }
 
-/// The id of a case that is triaged in this place.
+/// Triages a case in this place and returns its id.
 pub(super) fn triaged_in(place: &Place) -> String {
     let finding = include_bytes!("../../fixtures/alerts/guardduty-finding.json");
     let ran = place
@@ -256,7 +256,7 @@ fn every_kind_is_configured_and_shows_what_it_would_send() {
     assert_eq!(at("snow")["assignment_group"], "SOC");
     assert_eq!(at("pager")["event_action"], "trigger");
     assert!(at("issues")["title"].is_string());
-    // Who delivers wants to know at once that a secret is missing.
+    // A worker that delivers must report a missing secret at start-up.
     let worker = place.run(&["worker", "--only", "delivery"]).unwrap();
     assert_eq!(worker.code, Some(64), "{worker:?}");
     assert!(

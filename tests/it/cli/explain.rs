@@ -1,4 +1,4 @@
-//! What would be done about an alert, before anything is done.
+//! Tests the command that explains what would be done about an alert.
 
 use nightshift_tests::{Place, root};
 use serde_json::Value;

@@ -1,9 +1,9 @@
-//! The journal as people read it, as a file, and checked again with nothing but the file.
+//! Tests the journal as people read it, its export, and the verification of the exported file alone.
 
 use nightshift_tests::{Place, Ran, root};
 use serde_json::Value;
 
-/// A place with one concluded case, and its id.
+/// Returns a place with one concluded case, and the id of the case.
 fn triaged() -> (Place, String) {
     let place = Place::new().unwrap();
     let fixture = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
@@ -24,7 +24,7 @@ fn ok(place: &Place, arguments: &[&str]) -> String {
     ran.stdout
 }
 
-/// Elsewhere: no store, no configuration, only the file.
+/// Verifies the file in a folder without store or configuration.
 fn verify(file: &str, more: &[&str]) -> Ran {
     let elsewhere = Place::new().unwrap();
     let arguments = [&["cases", "verify", "-"], more].concat();

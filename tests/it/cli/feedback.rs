@@ -1,9 +1,9 @@
-//! What a person says of a verdict, and what it clears.
+//! Tests what a person's verdict on a case records and what it clears later.
 
 use nightshift_tests::Place;
 use serde_json::Value;
 
-/// A brute force from this address, triaged under this finding id.
+/// Triages a brute force from this address under this finding id.
 fn probe(place: &Place, id: &str, from: &str) -> Value {
     let finding = serde_json::json!({
         "schemaVersion": "2.0", "accountId": "444455556666", "region": "eu-west-1", "partition": "aws",
@@ -85,7 +85,7 @@ fn a_persons_verdict_is_kept_shown_and_clears_only_the_same() {
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!(shown["person_verdicts"][0]["by"], "ana");
     assert_eq!(shown["case"]["verdict"], ours, "ours is left as it was");
-    // The same address under another id; another address never.
+    // The person's verdict covers the same address under another id, but no other address.
     assert_eq!(
         kinds(&probe(&place, "f2", "198.51.100.7")),
         ["person_verdict"]

@@ -1,11 +1,11 @@
-//! A destination that was renamed while it was owed reports: what ends that.
+//! Tests how to give up the reports that are pending for a destination that was renamed.
 
 use nightshift_tests::{Place, Ran};
 use serde_json::Value;
 
 use super::desk::triaged_in;
 
-/// A destination, and a route to it.
+/// Returns the configuration of a destination and of a route to it.
 pub(crate) fn config(name: &str, path: &str, more: &str) -> String {
     format!(
         "[[destination]]\nname = \"{name}\"\nkind = \"file\"\npath = \"{path}\"\n\
@@ -13,7 +13,7 @@ pub(crate) fn config(name: &str, path: &str, more: &str) -> String {
     )
 }
 
-/// A case whose report is owed to `soc`, which could not write it.
+/// Returns the id of a case whose delivery to `soc` is pending because `soc` cannot write.
 pub(crate) fn owing(place: &Place, store: &str) -> String {
     place.file("a-file", "").unwrap();
     let config = format!("{store}{}", config("soc", "a-file/below", ""));

@@ -1,4 +1,4 @@
-//! Help as people read it, and the list of metrics.
+//! Tests the help texts and the list of metrics.
 
 use nightshift_tests::Place;
 

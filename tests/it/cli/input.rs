@@ -1,4 +1,4 @@
-//! Bad input gets an error that says what, where and how to mend it; never a panic, never a stack trace.
+//! Tests that bad input ends with an error that says what, where and how to fix it, without a panic or a stack trace.
 
 use nightshift_tests::{Place, Ran};
 

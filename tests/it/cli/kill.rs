@@ -1,4 +1,4 @@
-//! Killed at any point, the same command goes on with the case.
+//! Tests that a command killed at any point continues its case when it is run again.
 
 use nightshift_tests::{Place, root};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Mutes through the program: added, tried, counted, removed; what cannot be one is refused.
+//! Tests the commands that add, preview, count and remove mutes, and the mutes that are refused.
 
 use nightshift_tests::{Place, Ran};
 use serde_json::Value;
@@ -16,7 +16,6 @@ fn refused(place: &Place, arguments: &[&str], code: i32) -> String {
     ran.stderr
 }
 
-/// All mutes, as JSON.
 fn mutes(place: &Place) -> Vec<Value> {
     let listed = ok(place, &["mutes", "list", "--all", "--json"]).stdout;
     listed
@@ -25,7 +24,7 @@ fn mutes(place: &Place) -> Vec<Value> {
         .collect()
 }
 
-/// A place with a database in which nothing is.
+/// Returns a place with an empty database.
 fn empty() -> Place {
     let place = Place::new().unwrap();
     ok(&place, &["migrate"]);
@@ -172,7 +171,7 @@ fn a_mute_of_a_feed_that_there_is_not_is_refused_with_those_there_are() {
     place.file("nightshift.toml", edr).unwrap();
     ok(&place, &preview);
     insta::assert_snapshot!(add("crowdstrike"), @r#"error: --feed: there is no feed "crowdstrike"; known are guardduty, scc, security_hub, ocsf, edr, nightshift"#);
-    // Ours, of messages that cannot be read.
+    // `nightshift` is the feed of the alerts about unreadable messages.
     for feed in ["edr", "nightshift"] {
         let arguments = with(feed);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

@@ -1,11 +1,10 @@
-//! Reports as scripts read them.
+//! Tests reports as scripts read them.
 
 use std::collections::BTreeSet;
 
 use nightshift_tests::{Place, files, root};
 use serde_json::Value;
 
-/// The keys that scripts rely on.
 const KEYS: &[&str] = &[
     "schema",
     "case_id",

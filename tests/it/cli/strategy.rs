@@ -1,4 +1,4 @@
-//! The same alerts, worked on in each way: the data decides, not the strategy.
+//! Tests that the same alerts get the same verdicts under each strategy.
 
 use nightshift_tests::{Place, root};
 use serde_json::Value;

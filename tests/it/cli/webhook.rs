@@ -1,4 +1,4 @@
-//! A report goes to a webhook: what a receiver on this machine gets, and what becomes of a post that it does not take.
+//! Tests reports to a webhook: what a receiver on this machine gets, and how a rejected post is handled.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use nightshift_tests::{Place, root};
 use serde_json::Value;
 
-/// Answers one post after the other with these statuses, and gives the head and the body of each.
+/// Starts a receiver that answers successive posts with these statuses and returns the head and body of each.
 fn receiver(statuses: &'static [&str]) -> (String, JoinHandle<Vec<(String, Value)>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -47,7 +47,7 @@ fn header<'a>(head: &'a str, name: &str) -> &'a str {
     found.unwrap_or_else(|| panic!("no {name} in {head}")).1
 }
 
-/// A folder whose reports all go to this address.
+/// Returns a place whose reports all go to this address.
 fn place(url: &str) -> Place {
     let mut place = Place::new().unwrap();
     let text = format!(
@@ -59,7 +59,6 @@ fn place(url: &str) -> Place {
     place
 }
 
-/// The report of one of the demo's alerts.
 fn triage(place: &Place, name: &str) -> Value {
     let file = root().join("deploy/demo/alerts").join(name);
     let file = file.to_str().unwrap();

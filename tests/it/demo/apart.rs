@@ -1,27 +1,27 @@
-//! The demo is made up, and touches nothing that is real: no configuration, no case, no destination of anybody.
+//! Tests that the demo stays apart from real work: it uses no configuration, case or destination of an installation.
 
 use std::path::Path;
 
 use super::{cases, check_cases, nightshift, printed, run, tempdir, word};
 
-/// A configuration with a destination for everything, and a metrics file.
+/// A configuration with a catch-all destination and a metrics file.
 const REAL: &str = "[metrics]\ntextfile = \"real.prom\"\n\
     [[destination]]\nname = \"soc\"\nkind = \"file\"\npath = \"sent\"\n[[route]]\ndestinations = [\"soc\"]\n";
 
-/// The port scan that the demo's register of scanners clears: a real one, with nothing here that would.
+/// Stores a real case of the port scan that the demo's register of scanners clears; no register here clears it.
 fn put_real_scan(folder: &Path) {
     let scan = nightshift_tests::root().join("deploy/demo/alerts/03-port-scan.eventbridge.json");
     let scan = std::fs::read_to_string(scan).unwrap();
     let id = "5e1f7a2b9c3d48e6a07b1c2d3e4f5061";
     assert!(scan.contains(id));
     std::fs::write(folder.join("scan.json"), scan.replace(id, &"9".repeat(32))).unwrap();
-    // Nobody works here: it waits for its second triage, as it would wait for a worker.
+    // No worker runs here, so the case stays queued for its second triage.
     printed(folder, &["run", "scan.json", "--quiet"]);
     let id = cases(folder).into_values().next().unwrap();
     printed(folder, &["cases", "retry", word(&id, "id"), "--by", "ana"]);
 }
 
-/// The program, as it looks at the cases of the demo in a folder that has a configuration.
+/// The variable that opens the demo's cases in a folder that has a configuration.
 const OWN: (&str, &str) = ("NIGHTSHIFT__STORE__URL", "sqlite:nightshift-data/demo.db");
 
 #[test]
@@ -81,7 +81,7 @@ fn a_database_with_other_cases_is_refused_and_left_as_it_is() {
     assert_eq!(demo.status.code(), Some(2), "{told}");
     insta::assert_snapshot!(told, @"error: nightshift-data/nightshift.db holds a case that is not of the demo, and the demo's made-up registers must judge nothing else: run it in another folder, as in `mkdir night && cd night && nightshift demo`");
     assert_eq!(cases(here), before);
-    // As it says.
+    // The error suggests another folder, and the demo works there.
     let another = here.join("night");
     std::fs::create_dir(&another).unwrap();
     printed(&another, &["demo", "--once", "--quiet"]);

@@ -1,8 +1,8 @@
-//! The pages of the demo in Chromium, as a telephone and as a screen at a desk show them, dark and light: axe-core finds
-//! nothing that shuts people out, nothing is wider than the screen, and nothing is asked for elsewhere.
+//! Opens the pages of the demo in Chromium, at telephone and desktop size, dark and light. axe-core finds no
+//! accessibility violation, no page is wider than the screen, and no request leaves the server.
 //!
-//! `tests/services` installs the browser and the packages of `tests/pages`; where they are not this is ignored. What it
-//! saw is left in `tests/.cache/screens`, for somebody to look at.
+//! `tests/services` installs the browser and the packages of `tests/pages`; without them the tests are ignored. The
+//! screenshots stay in `tests/.cache/screens` for inspection.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +10,7 @@ use std::process::Command;
 use super::pages::{serving, stop};
 use super::{cases, printed, tempdir, word};
 
-/// What `tests/services` tells.
+/// Returns a variable that `tests/services` sets.
 #[expect(
     clippy::disallowed_methods,
     reason = "tests are told by the environment which services there are"
@@ -68,7 +68,7 @@ const SLACK: &str = "[web]\npublic_url = \"https://nightshift.example.com\"\n\
     [[destination]]\nname = \"soc\"\nkind = \"slack\"\nchannel = \"C0123ABCD\"\ntoken = \"env:NONE\"\n\
     signing_secret = \"env:NONE\"\nanalysts = [\"U1\"]\n";
 
-/// What the README shows of Slack: every block of the message is known to the drawing, and nothing it says is left out.
+/// Checks that the drawing of a Slack message in the README knows every block and omits no text.
 #[test]
 #[cfg_attr(not(has_browser), ignore = "tests/services installs Chromium")]
 fn the_message_of_a_case_can_be_drawn_whole() {

@@ -1,4 +1,4 @@
-//! The demo, killed: the next start goes on, and no alert is lost or triaged twice.
+//! Tests that a killed demo continues at the next start and neither loses an alert nor triages one twice.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::process::Stdio;
 
 use super::{cases, check_cases, nightshift, printed, tempdir, word};
 
-/// Numbers that look random and are the same in every run (a linear congruential generator, Knuth's constants).
+/// Pseudo-random numbers, the same in every run (a linear congruential generator with Knuth's constants).
 struct Numbers(u64);
 
 impl Numbers {
-    /// The next number below `below`.
+    /// Returns the next number below `below`.
     fn next(&mut self, below: u64) -> u64 {
         self.0 = self
             .0
@@ -20,7 +20,7 @@ impl Numbers {
     }
 }
 
-/// Starts the demo and kills it once it has said this many lines; what it printed until then.
+/// Starts the demo, kills it after this many lines, and returns its output until then.
 fn killed_after(folder: &Path, lines: u64) -> String {
     let mut demo = nightshift(folder)
         .args(["demo", "--once"])
@@ -29,7 +29,7 @@ fn killed_after(folder: &Path, lines: u64) -> String {
         .spawn()
         .unwrap();
     let mut said = BufReader::new(demo.stderr.take().unwrap()).lines();
-    // An end of the lines is an end of the demo: then there is nothing left to kill.
+    // When the output ends early, the demo has ended and there is nothing to kill.
     for _ in 0..lines {
         let Some(line) = said.next() else { break };
         line.unwrap();
@@ -39,7 +39,7 @@ fn killed_after(folder: &Path, lines: u64) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Kills a demo of its own at these points, one after the other, and lets the last start end.
+/// Kills a demo at each of these points in turn and lets the last start end.
 fn survives(points: &[u64]) {
     let folder = tempdir().unwrap();
     let mut seen = String::new();

@@ -1,4 +1,4 @@
-//! The demo without `--once`: its cases can be read in a browser until it is told to stop.
+//! Tests the demo without `--once`: its cases can be read in a browser until it is stopped.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,6 @@ use std::process::{Child, Command, Stdio};
 
 use super::{cases, nightshift, tempdir, word};
 
-/// What the server at this address answers.
 fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
@@ -17,7 +16,7 @@ fn get(address: &str, path: &str) -> String {
     answer
 }
 
-/// The demo as it serves its cases, and where.
+/// Starts the demo and returns its process and the address of its pages.
 pub(super) fn serving(folder: &Path) -> (Child, String) {
     let mut demo = nightshift(folder)
         .args(["demo", "--port", "0"])
@@ -36,7 +35,7 @@ pub(super) fn serving(folder: &Path) -> (Child, String) {
     (demo, address)
 }
 
-/// Tells it to stop, and waits until it has.
+/// Stops the demo and waits until it has ended.
 pub(super) fn stop(mut demo: Child) {
     let told = Command::new("kill")
         .arg(demo.id().to_string())

@@ -1,4 +1,4 @@
-//! The demo's alerts over changed records and logs: it is these that decide.
+//! Triages the demo's alerts over changed records and logs, and checks that these decide the verdict.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ impl Material {
         self.0.path().join(below)
     }
 
-    /// Replaces a text of a file, which must be there.
+    /// Replaces a text of a file; panics when the text is missing.
     fn replace(&self, file: &str, from: &str, to: &str) {
         let path = self.path(file);
         let text = std::fs::read_to_string(&path).unwrap();
@@ -34,7 +34,7 @@ impl Material {
         std::fs::write(path, text.replace(from, to)).unwrap();
     }
 
-    /// Takes the lines with this text out of a file.
+    /// Removes the lines with this text from a file.
     fn without(&self, file: &str, text: &str) {
         let path = self.path(file);
         let lines = std::fs::read_to_string(&path).unwrap();
@@ -43,7 +43,7 @@ impl Material {
         std::fs::write(path, left.join("\n") + "\n").unwrap();
     }
 
-    /// What `run` says of each alert of a message.
+    /// Returns the report of each alert of a message.
     fn run(&self, alert: &str) -> Vec<Value> {
         let file = format!("alerts/{alert}");
         let arguments = ["run", &file, "--format", "json", "--quiet"];
@@ -53,7 +53,6 @@ impl Material {
             .collect()
     }
 
-    /// The verdict over a message of one alert.
     fn verdict(&self, alert: &str) -> String {
         let reports = self.run(alert);
         assert_eq!(reports.len(), 1, "{reports:#?}");

@@ -1,4 +1,4 @@
-//! A worker whose database is away tells by what it does not say: of figures that stand still nobody sees that they do.
+//! Tests the metrics of a worker whose database is away: stale gauges disappear instead of standing still.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use crate::doctor::store::Server;
 use crate::worker::desk::{place, put};
 use crate::worker::production::{database, service};
 
-/// How long a worker may take to notice, and to notice that it is over.
+/// The longest time in which a worker may notice the outage, and its end.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Whether what waits is told of.
+/// Returns whether the metrics contain the inbox depth.
 fn waits(text: &str) -> bool {
     text.contains("\nnightshift_inbox_depth{")
 }
 
-/// Waits until the metrics are so.
+/// Waits until the metrics satisfy the predicate.
 async fn until(address: &str, is_so: impl Fn(&str) -> bool) -> String {
     let asking = async {
         let mut looks = tokio::time::interval(Duration::from_millis(200));
@@ -72,7 +72,7 @@ async fn f16_a_database_that_may_be_read_and_takes_nothing_is_told_of_as_one_tha
         .unwrap();
     let mut tasks = JoinSet::new();
     tasks.spawn(connection);
-    // As on a standby, or when a provider takes the right to write from a full disk.
+    // The database is read-only on a standby, or when a provider revokes writes because the disk is full.
     let may_write = async |may: bool| {
         let read_only = if may { "off" } else { "on" };
         let commands = format!(

@@ -1,4 +1,4 @@
-//! What is made at AWS, judged by what there is that can judge it without an account.
+//! Checks the AWS resources with tools that need no account.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -26,7 +26,7 @@ fn workers_may_do_at_sqs_what_the_documentation_says_they_need() {
     assert!(documented.len() >= 4, "{documented:?}");
     let (_, policy) = stack.split_once("  WorkerPolicy:").unwrap();
     let (policy, _) = policy.split_once("  WorkerRole:").unwrap();
-    // Only those who ask for it may send.
+    // Sending is allowed only when canaries are requested.
     let (policy, canaries) = policy.split_once("            - SendsCanaries\n").unwrap();
     assert!(canaries.contains("Action: sqs:SendMessage"), "{canaries}");
     let given: BTreeSet<_> = Regex::new(r"sqs:\w+")
@@ -44,7 +44,6 @@ fn values_say_what_their_role_may_do_besides_taking_messages() {
     assert!(values.contains("provider = \"bedrock\"") && values.contains("bedrock:InvokeModel "));
 }
 
-/// A resource of the stack, as it stands there.
 fn resource<'a>(stack: &'a str, name: &str) -> &'a str {
     let (_, rest) = stack.split_once(&format!("\n  {name}:\n")).unwrap();
     let next = Regex::new(r"\n {0,2}\S").unwrap();
@@ -120,7 +119,7 @@ fn an_alarm_tells_when_eventbridge_gives_up_also_where_no_queue_can_be_written()
     }
 }
 
-/// Who may take the role of the workers, with and without KEDA.
+/// Returns the trust policy of the workers' role, with or without KEDA.
 fn trusted(stack: &str, with_keda: bool) -> Value {
     let role = resource(stack, "WorkerRole");
     let issuer = r#"- OidcIssuer: !Select [1, !Split [":oidc-provider/", !Ref OidcProvider]]"#;

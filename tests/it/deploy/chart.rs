@@ -1,4 +1,5 @@
-//! The chart as a whole: Helm's own check, versions, the migration before the workers, and a configuration that the program takes.
+//! Tests the chart as a whole: Helm's own lint, versions, the migration before the workers, and a configuration that
+//! the program accepts.
 
 use nightshift_tests::Place;
 use regex::Regex;
@@ -18,7 +19,7 @@ fn helm_finds_nothing_to_complain_of() {
     }
 }
 
-/// The oldest version of Kubernetes that the chart says it works with, the newest there is a schema of, and one between.
+/// The oldest supported version of Kubernetes, one in between, and the newest that has a published schema.
 const KUBERNETES: [&str; 3] = ["1.25", "1.31", "1.37"];
 
 #[test]
@@ -62,7 +63,7 @@ fn the_schema_is_brought_up_to_date_before_workers_start() {
                 .starts_with("postgres://")
         });
         let jobs = kind(&objects, "Job");
-        // Elsewhere another release on the same database migrates it.
+        // In the other sets the store is SQLite, or another release migrates the shared database.
         let is_ours = on_postgres && name != "own-configuration";
         assert_eq!(jobs.len(), usize::from(is_ours), "{name}");
         for job in jobs {
@@ -71,7 +72,7 @@ fn the_schema_is_brought_up_to_date_before_workers_start() {
             let pod = &job["spec"]["template"]["spec"];
             let arguments = list(&pod["containers"][0]["args"]);
             assert_eq!(arguments.last().unwrap(), "migrate", "{name}");
-            // On an install nothing of the release is there yet but hooks.
+            // During an install only the hooks of the release exist.
             assert!(pod["serviceAccountName"].is_null(), "{name}");
             for kind_of in ["ConfigMap", "Secret"] {
                 for hook in kind(&objects, kind_of) {
@@ -89,7 +90,8 @@ fn the_schema_is_brought_up_to_date_before_workers_start() {
     }
 }
 
-/// Of an account that the release makes nothing is there before an install; one of people is.
+/// Checks the service account and pod metadata of the migration. Before an install, an account that the release
+/// creates does not exist yet; one that people created does.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn the_migration_has_the_account_of_people_and_what_they_say_of_pods() {
@@ -200,7 +202,7 @@ fn parts_are_together_or_apart_and_nothing_is_left_out() {
     }
 }
 
-/// Whether a Deployment takes messages, by what its container is told.
+/// Returns whether the arguments of a Deployment's container make it take messages.
 fn takes(deployment: &Value) -> bool {
     let arguments = list(&deployment["spec"]["template"]["spec"]["containers"][0]["args"]);
     let only = arguments.iter().position(|one| *one == "--only");
@@ -210,7 +212,8 @@ fn takes(deployment: &Value) -> bool {
     })
 }
 
-/// A worker that is to take messages and knows of none to take ends at once, and whatever else the set says is never tried.
+/// Checks that each set with intake has a source. A worker without one exits at once, so the rest of its set would go
+/// untested.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn what_takes_messages_has_a_source() {
@@ -230,10 +233,9 @@ fn what_takes_messages_has_a_source() {
     assert_eq!(asked, sets().len() - 1);
 }
 
-/// Where the chart mounts secrets.
 const SECRETS: &str = "/run/secrets/nightshift/";
 
-/// A folder with all secrets that a text names as files, and the text with that folder.
+/// Writes all secrets that the text names as files, and returns the text with their folder.
 fn with_secrets(place: &Place, text: &str) -> String {
     let name = Regex::new(r"file:/run/secrets/nightshift/([-._a-zA-Z0-9]+)").unwrap();
     for found in name.captures_iter(text) {
@@ -249,7 +251,7 @@ fn with_secrets(place: &Place, text: &str) -> String {
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn the_program_takes_the_configuration_and_the_variables_of_every_set() {
     for (set, objects) in all() {
-        // Without one it is made by others: what the chart says in variables must be right all the same.
+        // Without a rendered configuration another one is mounted, and the chart's variables must still be valid.
         let text = configuration(&objects).unwrap_or_default();
         assert_eq!(text.is_empty(), set == "own-configuration", "{set}");
         for deployment in kind(&objects, "Deployment") {

@@ -1,4 +1,5 @@
-//! The dashboards: what they ask is declared, is in the database, and is read by Grafana's own types as it is meant.
+//! Checks that the queries of the dashboards name declared metrics and existing columns, and that Grafana's own types
+//! read the dashboards as meant.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -15,7 +16,6 @@ use super::promql::{selectors, undeclared};
 use super::scaling::queries;
 use super::{folder, list, named};
 
-/// The dashboards by the names of their files.
 pub(super) fn dashboards() -> BTreeMap<String, Value> {
     let files = std::fs::read_dir(folder().join("files/dashboards")).unwrap();
     let read = files.map(|file| {
@@ -29,7 +29,8 @@ pub(super) fn dashboards() -> BTreeMap<String, Value> {
     read
 }
 
-/// What a dashboard asks, with the title of the panel and the text that shows it: the value of `key` in its targets.
+/// Returns the queries of a dashboard: panel title, the text that shows the result, and the value of `key` in the
+/// target.
 pub(super) fn asked<'a>(dashboard: &'a Value, key: &str) -> Vec<(&'a str, &'a str, &'a str)> {
     let panels = list(&dashboard["panels"]);
     let targets = panels.iter().flat_map(|panel| {
@@ -44,7 +45,7 @@ pub(super) fn asked<'a>(dashboard: &'a Value, key: &str) -> Vec<(&'a str, &'a st
         .collect()
 }
 
-/// What the dashboards ask the database of these times, as Grafana writes it, with the title of the panel.
+/// Returns the dashboards' SQL for these times, as Grafana writes it, with the title of the panel.
 pub(super) fn asked_of_database(times: &str) -> Vec<(String, String)> {
     let time = Regex::new(r"\$__timeFilter\(([^()]*)\)").unwrap();
     let mut all = Vec::new();
@@ -134,7 +135,7 @@ fn installations_are_chosen_by_namespace_and_then_by_job() {
             "{name}"
         );
         for one in chosen {
-            // What is scraped outside of Kubernetes has no such label, and `.*` finds it too.
+            // Series scraped outside of Kubernetes lack this label, and `.*` matches these too.
             assert_eq!(one["allValue"], ".*", "{name}");
             assert_eq!(one["includeAll"], true, "{name}");
         }
@@ -194,7 +195,7 @@ fn grafanas_own_types_read_all_that_stands_there() {
 
 type Connections = JoinSet<Result<(), tokio_postgres::Error>>;
 
-/// A database of this test's own, brought up to date by the program.
+/// Creates a database for this test and migrates it with the program.
 async fn migrated() -> (tokio_postgres::Client, Connections) {
     let server = named("NIGHTSHIFT_TEST_POSTGRES");
     let server = server.to_str().unwrap();

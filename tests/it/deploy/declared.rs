@@ -1,11 +1,11 @@
-//! The metrics as the program declares them: sort and labels of each, read from the one file that says them.
+//! Reads the metrics from the one file that declares them: name, kind and labels of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
 
-/// What scripts, dashboards and rules of others rely on: name, sort and labels of each. One more, or another label, wants a
-/// decision.
+/// Metrics that scripts, dashboards and rules of others rely on: name, kind and labels. A new metric or label needs a
+/// decision record.
 const FIXED: [(&str, &str, &str); 38] = [
     ("messages_total", "counter", "source outcome"),
     ("alerts_total", "counter", "feed outcome"),
@@ -63,15 +63,13 @@ const FIXED: [(&str, &str, &str); 38] = [
     ("rechecks_total", "counter", "result"),
 ];
 
-/// A metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Metric {
-    /// As Prometheus says it: `counter`, `gauge`, `histogram`.
+    /// The kind as Prometheus names it: `counter`, `gauge`, `histogram`.
     pub(super) sort: &'static str,
     pub(super) labels: BTreeSet<String>,
 }
 
-/// All metrics by name.
 pub(super) fn declared() -> BTreeMap<String, Metric> {
     let source = nightshift_tests::root().join("worker/cli/src/metrics.rs");
     let found = read(&std::fs::read_to_string(source).unwrap());
@@ -101,7 +99,7 @@ fn read(source: &str) -> BTreeMap<String, Metric> {
         .collect()
 }
 
-/// The metric that a series is of, and the labels that the series has.
+/// Returns the metric that a series belongs to, and the labels of the series.
 pub(super) fn of_series<'a>(
     series: &str,
     declared: &'a BTreeMap<String, Metric>,

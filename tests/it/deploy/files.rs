@@ -1,4 +1,4 @@
-//! The image, compose, the unit and the workflows, each judged by what there is that can judge it without a daemon.
+//! Checks the image, compose, the systemd unit and the workflows with tools that need no daemon.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn compose_and_workflows_are_what_their_schemas_want() {
     }
 }
 
-/// What compose mounts from the repository: where it is here, and where it is in the container.
+/// Returns the mounts of compose from the repository: path here and path in the container.
 fn mounts() -> Vec<(String, String)> {
     let compose = text("deploy/compose.yaml");
     let mount = Regex::new(r"(?m)^ +- (\.\.?/[^:]+):([^:]+):ro$").unwrap();
@@ -51,7 +51,7 @@ fn what_compose_mounts_is_there_and_rules_and_dashboards_are_the_charts() {
     }
 }
 
-/// Lays what compose mounts below a path of its containers into a folder.
+/// Copies what compose mounts below a path of its containers into a folder.
 fn lay_out(place: &Place, below: &str) {
     for (here, there) in mounts() {
         let Some(name) = there.strip_prefix(below) else {
@@ -79,7 +79,7 @@ fn copy(folder: &Path, from: &Path, to: &str, place: &Place) {
     }
 }
 
-/// The variables that the worker of compose has its secrets from.
+/// Returns the variables that hold the secrets of the worker in compose.
 fn secrets_of_compose() -> BTreeSet<String> {
     let names = Regex::new(r#""env:(\w+)""#).unwrap();
     let config = text("deploy/compose/nightshift.toml");
@@ -111,7 +111,7 @@ fn the_worker_of_compose_is_given_its_secrets_and_prometheus_is_served_by_it() {
         web["metrics_listen"].as_str(),
         Some(format!("0.0.0.0:{}", &target[2]).as_str())
     );
-    // A request for a name that is not one of these gets 403.
+    // A request for any other host name gets 403.
     let hosts = web["hosts"].as_array().unwrap();
     assert!(
         hosts.iter().any(|host| host.as_str() == Some(&target[1])),
@@ -189,10 +189,11 @@ fn the_image_is_built_with_our_rust_and_runs_as_nobody() {
             &found[1]
         );
     }
-    // What dependencies come to stays between builds; a layer does not see the cache, so the program is taken out of it.
+    // The cache keeps compiled dependencies between builds. It is not part of a layer, so the build copies the
+    // program out.
     assert!(file.contains("--mount=type=cache,target=/source/target "));
     assert!(file.contains("cp target/dist/nightshift /nightshift\n"));
-    // All that the build reads is let in.
+    // The build context must contain all that the build reads.
     let ignore = text(".dockerignore");
     for member in [
         ".cargo",
@@ -224,7 +225,7 @@ fn what_the_release_builds_of_the_image_runs_nothing_of_another_architecture() {
         .captures_iter(stages.last().unwrap())
         .map(|found| found[1].to_owned())
         .collect();
-    // It has the programs already.
+    // The stage `built` has the programs already.
     names.retain(|name| name != "built");
     assert_eq!(names, ["data"]);
     for name in names {
@@ -238,7 +239,7 @@ fn what_the_release_builds_of_the_image_runs_nothing_of_another_architecture() {
 fn systemd_takes_the_unit_where_it_is_installed() {
     let unit = text("deploy/systemd/nightshift.service");
     let place = Place::new().unwrap();
-    // It looks for the program, which is not installed here.
+    // `systemd-analyze` looks for the program, which is not installed here.
     let unit = unit.replace("/usr/local/bin/nightshift", "/bin/true");
     let file = place.file("nightshift.service", unit).unwrap();
     for arguments in [
@@ -262,7 +263,7 @@ fn the_unit_gives_the_worker_time_to_drain() {
     let unit = text("deploy/systemd/nightshift.service");
     let time = Regex::new(r"(?m)^TimeoutStopSec=(\d+)$").unwrap();
     let secs: u64 = time.captures(&unit).unwrap()[1].parse().unwrap();
-    // What `[web] linger_secs` may be at the most comes before it drains.
+    // The longest `[web] linger_secs` passes before the worker drains.
     let source = text("worker/web/src/config.rs");
     let most = Regex::new(r"LONGEST_LINGER: u64 = (\d+);").unwrap();
     let lingers: u64 = most.captures(&source).unwrap()[1].parse().unwrap();
@@ -294,7 +295,8 @@ fn chaos_replaces_workers_with_the_times_of_the_chart() {
     assert!(fleet.contains(lingers), "its workers end at once");
 }
 
-/// A folder of credentials that is not there lets nothing start, so whoever follows the unit makes it, also where it stays empty.
+/// Checks that the installation steps create the credentials folder. systemd starts nothing without the folder, even
+/// when no secret is needed.
 #[test]
 fn who_installs_the_unit_makes_the_folder_of_its_secrets() {
     let unit = text("deploy/systemd/nightshift.service");
@@ -312,12 +314,13 @@ fn the_unit_is_started_again_however_long_its_database_is_away() {
     assert!(has("StartLimitIntervalSec=0"));
     assert!(!unit.contains("StartLimitBurst="));
     assert!(has("Restart=on-failure"));
-    // But for what stays wrong: the command, the configuration.
+    // The unit does not restart after a wrong command line or configuration.
     assert!(has("RestartPreventExitStatus=2 64"));
     assert!(has("RestartForceExitStatus=SIGHUP"));
 }
 
-/// What stands in `worker/store/src/sqlite/host.rs` is read in `/proc`, of this process, and of one outside that has a lease.
+/// Checks that the unit leaves the parts of `/proc` readable that `worker/store/src/sqlite/host.rs` reads: those of
+/// the process itself and of a lease holder outside the unit.
 #[test]
 fn the_unit_hides_nothing_that_leases_on_sqlite_go_by() {
     let unit = text("deploy/systemd/nightshift.service");

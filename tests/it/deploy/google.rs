@@ -1,5 +1,5 @@
-//! What is made at Google Cloud, judged by what there is that can judge it without an account: HashiCorp's parser, and a
-//! `gcloud` that remembers what it was told to make.
+//! Checks the Google Cloud resources without an account: with HashiCorp's parser, and with a fake `gcloud` that
+//! remembers what it created.
 
 use std::collections::BTreeSet;
 use std::fs::Permissions;
@@ -24,7 +24,7 @@ fn terraform_finds_its_files_formatted_where_it_is_installed() {
     assert!(run.status.success(), "{run:?}");
 }
 
-/// HashiCorp's own parser says what the file holds: each thing that it refers to is declared in it.
+/// Checks with HashiCorp's own parser that each reference in the file is declared there.
 #[test]
 #[cfg_attr(not(has_hcl), ignore = "tests/services installs @cdktf/hcl2json")]
 fn terraforms_language_is_read_and_refers_to_what_is_declared() {
@@ -112,7 +112,7 @@ fn the_script_for_google_cloud_makes_what_terraform_makes() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
-/// What the script for Google Cloud would run, and says, with these arguments after organisation and project.
+/// Returns the output of a dry run of the Google Cloud script with these arguments after organisation and project.
 fn scc(arguments: &[&str], puller: &str) -> String {
     let ran = Command::new("bash")
         .arg(root().join("deploy/gcp/scc.sh"))
@@ -197,7 +197,7 @@ fn a_subscription_that_is_pulled_from_loses_nothing_as_far_as_the_doctor_looks()
     }
 }
 
-/// What a file says of the subscription's tries: the least and the most seconds between two, and how many there are.
+/// Returns the retry policy of the subscription in a file: minimum and maximum delay in seconds, and attempts.
 fn tries(file: &str, patterns: [&str; 3]) -> [u64; 3] {
     let file = text(file);
     patterns.map(|pattern| {
@@ -221,7 +221,7 @@ fn pubsub_pushes_for_as_long_as_it_can_and_the_documentation_says_how_long_that_
     let made = tries("deploy/gcp/scc.tf", terraform);
     assert_eq!(made, tries("deploy/gcp/scc.sh", script));
     let [least, most, attempts] = made;
-    // More than these Pub/Sub refuses.
+    // Pub/Sub refuses higher values.
     assert_eq!([most, attempts], [600, 100]);
     let waits = std::iter::successors(Some(least), |wait| Some((wait * 2).min(most)));
     let between = usize::try_from(attempts).unwrap() - 1;
@@ -237,7 +237,6 @@ fn pubsub_pushes_for_as_long_as_it_can_and_the_documentation_says_how_long_that_
     }
 }
 
-/// Which findings are sent, as a file says it.
 fn filter(file: &str, pattern: &str) -> String {
     let file = text(file);
     let found = Regex::new(pattern).unwrap().captures(&file).unwrap();
@@ -283,8 +282,8 @@ fn pubsub_may_sign_as_the_account_that_it_pushes_as() {
     assert!(!pulled.contains("TokenCreator"), "{pulled}");
 }
 
-/// A `gcloud` that has a file for each thing that was made, and in that of a subscription where it pushes to. It writes down what
-/// it was told to change; what is there is not made again, and what is not there is not changed.
+/// A `gcloud` with one file per created resource. The file of a subscription holds its push endpoint. It records
+/// changes, refuses to create what exists, and refuses to change what does not.
 const GCLOUD: &str = r#"#!/usr/bin/env bash
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -313,7 +312,7 @@ set +o noclobber
 echo "$said" >>changes
 "#;
 
-/// What the script says when it is run where that `gcloud` is, and what it has changed.
+/// Runs the script with the fake `gcloud` and returns the output and the recorded changes.
 fn made(place: &Place, arguments: &[&str], puller: &str) -> (String, String) {
     let gcloud = place.file("gcloud", GCLOUD).unwrap();
     std::fs::set_permissions(&gcloud, Permissions::from_mode(0o755)).unwrap();
@@ -341,7 +340,7 @@ fn a_subscription_that_is_there_pushes_to_the_address_that_is_given() {
     assert!(changes.contains("subscriptions create nightshift-scc "));
     assert_eq!(pushes_to().unwrap(), "");
     let account = "nightshift-push@security-tools.iam.gserviceaccount.com";
-    // The third time nothing is other than before.
+    // The third run changes nothing.
     for host in ["night", "other", "other"] {
         let endpoint = format!("https://{host}.example.com/v1/alerts/pubsub");
         let (said, changes) = made(&place, &[&endpoint], "");
@@ -354,7 +353,7 @@ fn a_subscription_that_is_there_pushes_to_the_address_that_is_given() {
         assert!(said.contains(&format!("pushed as {account}: ")), "{said}");
         assert_eq!(pushes_to().unwrap(), endpoint);
     }
-    // Alerts come that way: it is not ended because nobody said that it should go on.
+    // Alerts arrive by push. A run without an endpoint must not end that.
     let (said, changes) = made(&place, &[], "");
     let kept = "https://other.example.com/v1/alerts/pubsub";
     assert_eq!(pushes_to().unwrap(), kept);

@@ -1,4 +1,4 @@
-//! Where a worker keeps its cases: where its configuration says, whatever it is run by; and where that says nothing, in the
+//! Tests where a worker keeps its cases: where its configuration says, however the worker is run; by default in the
 //! one folder that it may write to.
 
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{all, kind, list, pods, rendered, template};
 
-/// The address of the store that a container is given, if it is given one.
+/// Returns the store address in the container's variables, if there is one.
 fn store_of(container: &Value) -> Option<&str> {
     let mut env = list(&container["env"]).iter();
     let found = env.find(|one| one["name"] == "NIGHTSHIFT__STORE__URL")?;
@@ -25,7 +25,7 @@ fn the_unit_overrules_no_store_and_the_default_lies_where_it_may_write() {
     ] {
         assert!(unit.lines().any(|one| one == line), "{line}");
     }
-    // As the unit and the chart do: the configuration is elsewhere, and only the working directory is for writing.
+    // The unit and the chart keep the configuration elsewhere, and only the working directory is writable.
     let place = Place::new().unwrap();
     place.file("etc/nightshift.toml", "[log]\n").unwrap();
     let ran = place.run(&["--config", "etc/nightshift.toml", "migrate"]);
@@ -42,7 +42,7 @@ fn the_runbook_runs_commands_beside_the_unit_as_the_unit_runs_the_worker() {
     let told = read("docs/commands.md");
     let (_, told) = told.split_once("```sh\nfunction nightshift {\n").unwrap();
     let (told, _) = told.split_once("\n}\n").unwrap();
-    // In the place of `sudo` what it is told to run, a word a line.
+    // A fake `sudo` prints its arguments, one per line.
     let script = format!(
         "sudo() {{ printf '%s\\n' \"$@\"; }}\nfunction nightshift {{\n{told}\n}}\n\
          nightshift tools call lookup '{{\"name\": \"$HOME & co\"}}' '' '*'"
@@ -61,7 +61,7 @@ fn the_runbook_runs_commands_beside_the_unit_as_the_unit_runs_the_worker() {
     let run: Vec<_> = run.split(' ').collect();
     let at = words.windows(run.len()).position(|some| some == run);
     let (options, command) = words.split_at(at.unwrap_or_else(|| panic!("{run:?}: {words:?}")));
-    // systemd makes one $ of two, and would put its own variables in the place of one.
+    // systemd turns `$$` into `$`, and would expand a single `$` to its own variables.
     let asked = [
         "tools",
         "call",
@@ -71,13 +71,13 @@ fn the_runbook_runs_commands_beside_the_unit_as_the_unit_runs_the_worker() {
         "*",
     ];
     assert_eq!(command[run.len()..], asked);
-    // Read by systemd, as for the unit: to a shell an & in an address ends a command.
+    // systemd reads these as for the unit. A shell would end the command at an `&` in an address.
     for key in ["WorkingDirectory=", "EnvironmentFile="] {
         let line = unit.lines().find(|line| line.starts_with(key)).unwrap();
         let is_told = options.windows(2).any(|two| two == ["-p", line]);
         assert!(is_told, "{line}: {options:?}");
     }
-    // Who judges a verdict is taken from there.
+    // The author of a verdict is taken from `USER`.
     assert!(options.contains(&"USER=alice"), "{options:?}");
     assert_eq!(options[0], "systemd-run");
     for needed in ["--wait", "--pty", "--pipe", "--collect"] {
@@ -96,7 +96,7 @@ fn the_chart_gives_workers_the_store_of_its_value_and_none_where_it_has_none() {
             assert_eq!(container["workingDir"], "/var/lib/nightshift", "{name}");
         }
     }
-    // What a Secret of others says is not known here, and counts.
+    // The chart cannot know the values in an external Secret, and these take precedence.
     let others = rendered(&[
         "--set",
         "existingConfigSecret=mine,existingSecret=keys,store.passwordKey=pw",
@@ -108,12 +108,12 @@ fn the_chart_gives_workers_the_store_of_its_value_and_none_where_it_has_none() {
     assert!(password.any(|one| one["value"] == "file:/run/secrets/nightshift/pw"));
 }
 
-/// What Helm says of a configuration in `config`, with these values.
+/// Renders the chart with a configuration in `config` and these values; returns Helm's error.
 fn with_config(config: &str, values: &str) -> Result<(), String> {
     let place = Place::new().unwrap();
     let file = place.file("c.toml", config).unwrap();
     let config = format!("config={}", file.display());
-    // Where its alerts come from is nothing that is asked here.
+    // The test needs no source, so the intake is left out.
     let others = format!("only={{triage,delivery}},{values}");
     let made = template("night", &["--set-file", &config, "--set", &others]);
     let said = String::from_utf8_lossy(&made.stderr).into_owned();

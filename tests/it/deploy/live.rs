@@ -1,5 +1,5 @@
-//! A worker that has done some work, scraped by a real Prometheus that has our rules: everything that is declared is there,
-//! with its type, and everything that dashboards and rules ask has an answer.
+//! Scrapes a worker that has done some work with a real Prometheus and the shipped rules. Every declared metric
+//! exists with its type, and every query of dashboards and rules has an answer.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -17,10 +17,10 @@ use super::declared::declared;
 use super::promql::selectors;
 use super::{folder, list, named};
 
-/// How long what was asked for may take to be scraped twice.
+/// The longest time in which a metric must be scraped twice.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A worker with the registers of the demo, a destination that works and one that does not, and a model that nobody asks.
+/// Returns a configuration with the demo's registers, a working and a failing destination, and an unused model.
 fn configuration(secret: &str) -> String {
     let demo = std::fs::read_to_string(root().join("deploy/demo/nightshift.toml")).unwrap();
     let here = format!("path = \"{}/deploy/demo/", root().display());
@@ -39,7 +39,7 @@ fn configuration(secret: &str) -> String {
     )
 }
 
-/// The worker after the night of the demo, and where it can be scraped.
+/// Starts a worker, lets it triage the demo's alerts, and returns it with its metrics address.
 fn worker(place: &mut Place) -> (Running, String) {
     let secret = place.file("secret", "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cyBhbG9uZQ==");
     let config = configuration(secret.unwrap().to_str().unwrap());
@@ -60,12 +60,12 @@ fn worker(place: &mut Place) -> (Running, String) {
     (worker, address)
 }
 
-/// A Prometheus of this test's own.
+/// A Prometheus server of one test.
 struct Prometheus {
     address: String,
-    /// Killed when it is dropped.
+    /// Killed on drop.
     _child: Child,
-    /// What it says is read by nobody any more, but it would die of a pipe that is closed.
+    /// Kept open, as Prometheus would die of a closed pipe.
     _lines: Lines<BufReader<ChildStderr>>,
     _folder: TempDir,
 }
@@ -81,7 +81,8 @@ impl Prometheus {
             folder().join("files/alerts.yaml").display()
         );
         std::fs::write(&config, text).unwrap();
-        // It cannot be told to take a free one: somebody else may take this one meanwhile, and then this test fails by name.
+        // Prometheus cannot pick a free port itself. If another process takes this one meanwhile, the test fails with
+        // a clear error.
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap().to_string();
         drop(free);
@@ -121,7 +122,6 @@ impl Prometheus {
         answer["data"].clone()
     }
 
-    /// Waits until a query has an answer.
     async fn answers(&self, query: &str) -> bool {
         let asking = async {
             let mut looks = tokio::time::interval(Duration::from_millis(100));

@@ -1,4 +1,4 @@
-//! Who may reach the pods, and where they may go.
+//! Tests the network policies: who may reach the pods, and where the pods may connect to.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn what_is_not_listed_is_denied_to_all_workers_and_by_another_policy_to_the_migr
     let objects = of_set("postgres-rabbitmq");
     let policy = &policy(&objects, "night-nightshift").unwrap()["spec"];
     assert_eq!(policy["policyTypes"], json!(["Ingress", "Egress"]));
-    // A policy that is changed or taken away later than the migration runs must not be in its way.
+    // A policy that is changed or removed after the migration starts must not affect the migration.
     for (name, of_workers) in [
         ("night-nightshift", true),
         ("night-nightshift-migrate", false),
@@ -32,7 +32,7 @@ fn what_is_not_listed_is_denied_to_all_workers_and_by_another_policy_to_the_migr
     };
     assert_eq!(of("ingress"), ["9090", "8080"]);
     assert_eq!(of("egress"), ["53", "53", "5432", "5671", "443"]);
-    // A rule without a peer would let in, or let out to, the whole world.
+    // A rule without a peer would open the policy to the whole world.
     for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
         for rule in list(&policy[direction]) {
             assert!(!list(&rule[peers]).is_empty(), "{rule}");
@@ -40,13 +40,13 @@ fn what_is_not_listed_is_denied_to_all_workers_and_by_another_policy_to_the_migr
     }
 }
 
-/// A policy of this name, if there is one.
 fn policy<'a>(objects: &'a [Value], name: &str) -> Option<&'a Value> {
     let mut all = kind(objects, "NetworkPolicy").into_iter();
     all.find(|one| one["metadata"]["name"] == name)
 }
 
-/// Before an install the workers' policy is not there, and before an upgrade it is that of the version before.
+/// Checks that the migration has a policy of its own. Before an install the workers' policy does not exist, and
+/// before an upgrade it is that of the previous version.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn the_migration_may_go_where_the_new_values_say_before_the_policy_of_the_workers_is_changed() {
@@ -75,7 +75,7 @@ fn the_migration_may_go_where_the_new_values_say_before_the_policy_of_the_worker
     let labels = &job["spec"]["template"]["metadata"]["labels"];
     assert!(selector.iter().all(|(key, value)| labels[key] == *value));
     assert_eq!(spec["policyTypes"], json!(["Ingress", "Egress"]));
-    // It listens to nobody.
+    // The migration accepts no connections.
     assert_eq!(spec["ingress"], json!([]));
     assert_eq!(spec["egress"], workers["spec"]["egress"]);
     assert!(!list(&spec["egress"]).is_empty());

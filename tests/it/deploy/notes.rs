@@ -1,12 +1,12 @@
-//! What Helm says once a release is installed: commands that find all of its workers, and ways that are open.
+//! Tests the notes that Helm prints after an install: commands that find all workers, and addresses that answer.
 
 use nightshift_tests::files;
 use regex::Regex;
 
 use super::{configuration, folder, helm_on, kind, of_set};
 
-/// The notes of a release with this set of values. Helm renders them for a cluster alone, so they are rendered here as a
-/// text of an object.
+/// Returns the notes of a release with this set of values. Helm renders notes only for a cluster, so the test renders
+/// them as a text in an object.
 fn notes(set: &str) -> String {
     let chart = tempfile::tempdir().unwrap();
     for file in files(&folder()).unwrap() {
@@ -47,7 +47,7 @@ fn commands_of_the_notes_find_all_workers() {
             assert!(said.contains(&command), "{set}: {said}");
         }
         let told = logs.captures(&said).unwrap()[1].to_owned();
-        // As in the runbook.
+        // The runbook uses this selector.
         for selector in [told.as_str(), "nightshift/role=worker"] {
             for deployment in &all {
                 let labels = &deployment["spec"]["template"]["metadata"]["labels"];
@@ -63,7 +63,8 @@ fn commands_of_the_notes_find_all_workers() {
     assert!(runbook.contains("logs -l nightshift/role=worker --prefix --tail=-1 "));
 }
 
-/// Pages that are open to others want tokens or a proxy, at the pod's own address as well: what is forwarded to has neither.
+/// Checks that the doctor runs in the pods. Exposed pages need tokens or a proxy even at the pod's own address, and a
+/// forwarded port has neither.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn the_doctor_is_asked_where_the_account_may_look() {
@@ -76,7 +77,7 @@ fn the_doctor_is_asked_where_the_account_may_look() {
     };
     let pair = |name: &str, only: &str| (name.to_owned(), only.to_owned());
     assert_eq!(asked("postgres-rabbitmq").len(), 1);
-    // A part of this set has an account of its own; `delivery` is not enabled.
+    // Each part of this set has its own account; `delivery` is not enabled.
     assert_eq!(
         asked("apart-hpa"),
         [

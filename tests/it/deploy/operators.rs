@@ -1,4 +1,5 @@
-//! What Prometheus' operator and Grafana's sidecar are given: the files of the chart, whole.
+//! Tests the chart's objects for the Prometheus operator and Grafana's sidecar: they contain the files of the chart
+//! unchanged.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -92,7 +93,7 @@ fn promtool_takes_the_rules_as_the_chart_writes_them() {
     let objects = of_set("postgres-sqs");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rules.yaml");
-    // JSON is YAML.
+    // JSON is valid YAML.
     std::fs::write(
         &file,
         kind(&objects, "PrometheusRule")[0]["spec"].to_string(),
@@ -106,7 +107,8 @@ fn promtool_takes_the_rules_as_the_chart_writes_them() {
     assert!(ran.status.success(), "{ran:?}");
 }
 
-/// Canaries of every four hours end, and so do those of another installation, whose interval is another.
+/// Checks the rule on late canaries with an interval of four hours, beside another installation with another
+/// interval.
 #[test]
 #[cfg_attr(
     not(all(has_helm, has_prometheus)),
@@ -129,7 +131,8 @@ fn a_late_canary_is_told_of_its_own_installation_and_also_where_intervals_are_lo
         let seen = of("canary_timestamp_seconds", "0x59 3600x9 stale");
         [of("cases_running", "0x2000"), seen]
     };
-    // Seen after an hour, and gone soon after: late after three times four hours, and for as long again.
+    // The canary is seen at one hour and then gone. It is late after three intervals of four hours, and the rule then
+    // fires for as long again.
     let firing = |minutes: u32, found: &[Value]| {
         let query = r#"count by (namespace) (ALERTS{alertstate="firing"})"#;
         json!({"expr": query, "eval_time": format!("{minutes}m"), "exp_samples": found})

@@ -1,13 +1,13 @@
-//! What a pod may do and how it is looked after.
+//! Tests the security context, probes and termination of the pods.
 
 use serde_json::{Value, json};
 
 use super::{all, kind, list, of_set, pods, rendered};
 
-/// Seconds that the worker takes to drain, at the most.
+/// The longest drain of a worker, in seconds.
 const DRAIN_SECS: u64 = 10;
 
-/// What the pods of a set of values listen on: one of them is for clusters with IPv6 alone.
+/// Returns the bind address of the pods in a set of values; one set is for clusters with IPv6 alone.
 fn bind(set: &str) -> &'static str {
     if set == "apart-hpa" {
         "[::]"
@@ -77,7 +77,8 @@ fn workers_are_asked_for_health_where_they_listen() {
                 let asked = json!({"path": path, "port": "metrics"});
                 assert_eq!(container[probe]["httpGet"], asked, "{name}");
             }
-            // A worker that migrates by itself listens afterwards, and may take as long as the migration.
+            // A worker that migrates by itself listens only afterwards, so its start may take as long as the
+            // migration.
             let start = &container["startupProbe"];
             let tries = start["failureThreshold"].as_u64().unwrap();
             assert_eq!(
@@ -90,7 +91,7 @@ fn workers_are_asked_for_health_where_they_listen() {
             let listen = format!("{}:{}", bind(&name), port["containerPort"]);
             let variable = json!({"name": "NIGHTSHIFT__WEB__METRICS_LISTEN", "value": listen});
             assert!(list(&container["env"]).contains(&variable), "{name}");
-            // Without the part `web` nobody would answer the probes.
+            // Without the part `web` nothing would answer the probes.
             let arguments: Vec<_> = list(&container["args"]).iter().collect();
             if let Some(only) = arguments.iter().position(|one| *one == "--only") {
                 let parts = arguments[only + 1].as_str().unwrap();
@@ -100,7 +101,6 @@ fn workers_are_asked_for_health_where_they_listen() {
     }
 }
 
-/// Seconds that a pod lingers, as its variable says it.
 fn linger_secs(pod: &Value) -> u64 {
     let mut env = list(&pod["containers"][0]["env"]).iter();
     let variable = env.find(|one| one["name"] == "NIGHTSHIFT__WEB__LINGER_SECS");
@@ -108,7 +108,8 @@ fn linger_secs(pod: &Value) -> u64 {
     variable["value"].as_str().unwrap().parse().unwrap()
 }
 
-/// Services send requests on until they have heard that a pod ends.
+/// Checks that a terminating pod still serves requests for a while. Services send requests until they learn that the
+/// pod ends.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn a_pod_that_ends_takes_requests_for_a_while_and_is_not_killed_meanwhile() {
@@ -148,11 +149,12 @@ fn no_rollout_has_failed_while_a_worker_may_still_start() {
         ends.unwrap()
     };
     assert_eq!(["900", "3600"].map(deadline), [960, 3660]);
-    // Kubernetes' own: a node and an image may take that, however short the migration is.
+    // 600 seconds is the default of Kubernetes. A new node and the image pull may take that long, however short the
+    // migration is.
     assert_eq!(deadline("30"), 600);
 }
 
-/// Whether a selector finds the pods of a Deployment or a Job.
+/// Returns whether a selector matches the pods of a Deployment or a Job.
 fn finds(selector: &Value, maker: &Value) -> bool {
     let labels = &maker["spec"]["template"]["metadata"]["labels"];
     let selector = selector.as_object().unwrap();

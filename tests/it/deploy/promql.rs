@@ -1,4 +1,4 @@
-//! What a query of Prometheus names: series and labels. Whether it parses is for Prometheus to say.
+//! Extracts the series and labels that a Prometheus query names. Prometheus itself checks the syntax.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::declared::{Metric, of_series};
 /// Labels that every scrape adds, in Kubernetes and elsewhere.
 const OF_SCRAPES: [&str; 4] = ["job", "instance", "namespace", "pod"];
 
-/// What of a query is not declared: series, and labels of series, of groupings and of texts with `{{label}}`.
+/// Returns the undeclared names of a query: series, and labels of series, of groupings and of `{{label}}` in texts.
 pub(super) fn undeclared(
     query: &str,
     text: &str,
@@ -37,7 +37,7 @@ pub(super) fn undeclared(
     wrong
 }
 
-/// Series of ours, with the labels and values that they are narrowed by.
+/// Returns the selectors of our series: name, and each label with its value.
 pub(super) fn selectors(query: &str) -> Vec<(String, Vec<(String, String)>)> {
     let selector = Regex::new(r"\b(nightshift_\w+)(?:\{([^}]*)\})?").unwrap();
     let matcher = Regex::new(r#"(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)""#).unwrap();
@@ -65,7 +65,7 @@ fn groupings(query: &str) -> Vec<String> {
         .collect()
 }
 
-/// `{{label}}` of Grafana, `{{ $labels.label }}` of Prometheus.
+/// Returns the labels in `{{label}}` of Grafana and `{{ $labels.label }}` of Prometheus.
 fn placeholders(text: &str) -> Vec<String> {
     Regex::new(r"\{\{\s*(?:\$labels\.)?([a-z]\w*)\s*\}\}")
         .unwrap()

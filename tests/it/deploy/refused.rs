@@ -1,4 +1,4 @@
-//! Values that cannot work are refused before anything is installed, and the error says how to mend them.
+//! Tests that values which cannot work are refused before an install, with an error that says how to fix them.
 
 use nightshift_tests::Place;
 
@@ -39,7 +39,7 @@ fn what_cannot_work_is_refused() {
             "terminationGracePeriodSeconds",
         ),
         (&["--set", "web.port=80"], "web.port"),
-        // Neither probes nor Prometheus would reach it.
+        // Neither probes nor Prometheus could reach the pod.
         (&["--set", "web.bind=127.0.0.1"], "web.bind"),
         (
             &["--set", "mode=apart"],
@@ -79,7 +79,7 @@ fn what_cannot_work_is_refused() {
     }
 }
 
-/// What Helm says of a configuration in `config`, with these values and nothing else; empty where it is taken.
+/// Returns Helm's error for a configuration in `config` with these values; empty when Helm accepts it.
 fn said_of(config: &str, values: &str) -> String {
     let place = Place::new().unwrap();
     let file = place.file("c.toml", config).unwrap();

@@ -1,5 +1,5 @@
-//! What the dashboards ask the database of real rows, as the role that the documentation gives them: a grant that is missing
-//! and a cast that fails are seen, and times of cases that were triaged more than once are those of each triage.
+//! Runs the SQL of the dashboards over real rows, as the role that the documentation sets up. This finds missing
+//! grants and failing casts. Times of cases that were triaged more than once must be those of each triage.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +16,10 @@ use crate::models::example;
 use crate::worker::desk::{cases, place_with, put};
 use crate::worker::production::database;
 
-/// What is asked must be answered, whatever the time of the day.
+/// A time range that contains every row, whatever the time of day.
 const EVER: &str = "'2000-01-01T00:00:00Z' AND '2100-01-01T00:00:00Z'";
 
-/// A model that is down until it is told otherwise.
+/// Starts a model that fails until its flag is cleared.
 async fn model() -> (FakeModel, Arc<AtomicBool>) {
     let is_down = Arc::new(AtomicBool::new(true));
     let down = Arc::clone(&is_down);
@@ -31,7 +31,6 @@ async fn model() -> (FakeModel, Arc<AtomicBool>) {
     (FakeModel::start(script).await.unwrap(), is_down)
 }
 
-/// The id of the case of this feed.
 fn case(place: &Place, feed: &str) -> String {
     let all = cases(place);
     let found = all.iter().find(|one| one["feed"] == feed);
@@ -44,8 +43,8 @@ fn does(place: &Place, arguments: &[&str]) {
     assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
 }
 
-/// A database with cases that a model triaged, that were reported without it and then triaged with it, that somebody had
-/// triaged again or disagreed with, and that are to be triaged once more. The first triage of each is two days old.
+/// Fills a database with cases triaged by a model, cases reported without one and triaged again with it, cases that
+/// people retried or disagreed with, and queued ones. The first triage of each is two days old.
 async fn two_days_later(url: &str, owner: &Client) {
     let (fake, is_down) = model().await;
     let mut place = place_with(|place| {
@@ -101,7 +100,8 @@ async fn connected(url: &str, connections: &mut Connections) -> Client {
     client
 }
 
-/// Makes a role of the dashboards and one of workers as the documentation does; their names, and the address for the former.
+/// Creates a role for the dashboards and one for workers as the documentation does. Returns their names and the
+/// address for the former.
 async fn roles(owner: &Client, url: &str) -> ([String; 2], String) {
     let name = format!("it_{}", uuid::Uuid::new_v4().simple());
     let worker = format!("{name}_worker");
@@ -122,7 +122,7 @@ async fn roles(owner: &Client, url: &str) -> ([String; 2], String) {
     ([name, worker], url)
 }
 
-/// Whether a role may write a table that a later migration makes.
+/// Returns whether a role may write a table that a later migration creates.
 async fn writes_what_is_made_later(owner: &Client, role: &str) -> bool {
     let made = "CREATE TABLE made_later (n bigint GENERATED ALWAYS AS IDENTITY)";
     owner.batch_execute(made).await.unwrap();
@@ -131,7 +131,7 @@ async fn writes_what_is_made_later(owner: &Client, role: &str) -> bool {
     owner.query_one(may, &[&role]).await.unwrap().get(0)
 }
 
-/// The rows of an answer, each value as text.
+/// Returns the rows of an answer, each value as text.
 async fn rows(client: &Client, query: &str) -> Vec<SimpleQueryRow> {
     let answer = client.simple_query(query).await;
     let answer = answer.unwrap_or_else(|error| panic!("{query}: {error:?}"));
@@ -142,7 +142,6 @@ async fn rows(client: &Client, query: &str) -> Vec<SimpleQueryRow> {
     rows.collect()
 }
 
-/// The seconds that stand in these columns.
 fn seconds(rows: &[SimpleQueryRow], columns: &[&str]) -> Vec<f64> {
     let values = rows
         .iter()
@@ -172,7 +171,7 @@ async fn the_role_of_the_dashboards_is_answered_with_what_happened() {
     for (panel, query) in asked_of_database(EVER) {
         let rows = rows(&client, &query).await;
         assert!(!rows.is_empty(), "{panel}: no row of {query}");
-        // Neither was one of them triaged for two days, nor does one end before it comes.
+        // No triage took two days, and none ended before the alert arrived.
         let times = match panel.as_str() {
             "From arrival to conclusion" => seconds(&rows, &["median", "95 of 100"]),
             "Verdicts by type" => seconds(&rows, &["took"]),

@@ -1,4 +1,5 @@
-//! The alert rules: each is tried by `promtool`, asks what is declared, and has its section in the runbook.
+//! Tests the alert rules: `promtool` runs the tests of each, each uses declared metrics, and each has a section in
+//! the runbook.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -10,7 +11,7 @@ use super::declared::declared;
 use super::named;
 use super::promql::undeclared;
 
-/// When each rule fires and when it does not; the second one looks back for more than a week.
+/// Tests of when each rule fires and when it does not; the second file covers more than a week.
 const TESTS: [&str; 2] = [
     "helm/nightshift/files/alerts.test.yaml",
     "tests/it/deploy/feeds.test.yaml",
@@ -20,7 +21,6 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// The rules as they stand in the file, by name.
 fn rules() -> BTreeMap<String, String> {
     let file = text("helm/nightshift/files/alerts.yaml");
     let rules: BTreeMap<_, _> = file
@@ -35,7 +35,7 @@ fn rules() -> BTreeMap<String, String> {
     rules
 }
 
-/// The query of a rule, on one line or on several.
+/// Returns the query of a rule, on one line or several.
 fn query(rule: &str) -> String {
     let (_, rest) = rule.split_once("expr: ").unwrap();
     let end = Regex::new(r"\n        (?:for|labels):").unwrap();
@@ -43,7 +43,7 @@ fn query(rule: &str) -> String {
     query.trim_start_matches("|-\n").to_owned()
 }
 
-/// The sections of the runbook that are about an alert.
+/// Returns the sections of the runbook that are about an alert.
 fn sections() -> BTreeMap<String, String> {
     let runbook = text("docs/runbook.md");
     let sections = runbook.split("\n## ").skip(1);
@@ -126,7 +126,7 @@ fn urgent_cases_that_wait_for_models_as_they_should_wake_nobody() {
         let found = bound.captures(&rules["NightshiftUrgentCasesWaiting"]);
         found.unwrap()[1].parse().unwrap()
     };
-    // With room until one is claimed, reported and scraped.
+    // The limits leave room for claiming, reporting and scraping.
     let success = below("nightshift_last_success_timestamp_seconds");
     assert!(success >= waits("models_down_urgent_wait_secs") + 120);
     let oldest = below("nightshift_inbox_urgent_oldest_seconds");
@@ -164,7 +164,7 @@ fn the_commands_of_the_runbook_are_those_of_the_program() {
     let command = Regex::new(r"(?:`|\n)nightshift ([a-z][^`\n|]*)").unwrap();
     let mut tried = 0;
     for found in command.captures_iter(&runbook) {
-        // N stands for a number. What `--help` comes after is read first, and refused where it is none of the program's.
+        // `N` stands for a number. The program parses the words before `--help` first and refuses unknown ones.
         let arguments = found[1].split_whitespace().collect::<Vec<_>>();
         let told = arguments.iter().filter(|one| **one != "--help");
         let mut asked: Vec<&str> = told

@@ -1,5 +1,5 @@
-//! The script that puts sample alerts into the queue of compose, against something that answers as RabbitMQ's management
-//! interface and Prometheus do.
+//! Tests the script that sends the sample alerts to the queue of compose, against fakes of RabbitMQ's management
+//! interface and of Prometheus.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ struct Broker {
     sent: Arc<Mutex<Vec<Value>>>,
 }
 
-/// A password that would end an address.
+/// A password that must be escaped in a URL.
 const PASSWORD: &str = "p/w@#? %";
 
 fn is_let_in(headers: &HeaderMap) {
@@ -31,7 +31,7 @@ fn is_let_in(headers: &HeaderMap) {
     assert_eq!(said, format!("Basic {wanted}"));
 }
 
-/// The queue is there when it is asked for the second time: until then the worker has not made it.
+/// Reports the queue from the second request on, as if the worker had just created it.
 async fn queue(State(broker): State<Broker>, headers: HeaderMap) -> StatusCode {
     is_let_in(&headers);
     let mut asked = broker.asked.lock().unwrap();
@@ -43,7 +43,7 @@ async fn queue(State(broker): State<Broker>, headers: HeaderMap) -> StatusCode {
     }
 }
 
-/// Prometheus has scraped the worker when it is asked for the second time; until then nothing may be sent.
+/// Reports a scrape of the worker from the second request on; nothing may be sent before.
 async fn graphs(State(broker): State<Broker>) -> Json<Value> {
     assert!(broker.sent.lock().unwrap().is_empty());
     let mut scraped = broker.scraped.lock().unwrap();
@@ -102,7 +102,7 @@ async fn as_many_samples_as_were_asked_for_come_and_most_are_alerts_of_their_own
         bodies.insert(STANDARD.decode(payload).unwrap());
     }
     assert!(bodies.len() >= 18, "{}", bodies.len());
-    // But for the one that is cut on purpose all are still JSON.
+    // All bodies except the ones truncated on purpose are still JSON.
     let broken = bodies
         .iter()
         .filter(|body| serde_json::from_slice::<Value>(body).is_err());

@@ -1,10 +1,10 @@
-//! How many workers there are, and what happens to them when nodes are drained.
+//! Tests the number of workers, and what happens to them when nodes are drained.
 
 use serde_json::{Value, json};
 
 use super::{all, kind, list, of_set, rendered, template, text};
 
-/// Names of the Deployments that an object of this kind scales.
+/// Returns the Deployments that objects of this kind scale.
 fn scaled(objects: &[Value], scaler: &str) -> Vec<String> {
     let names = kind(objects, scaler).into_iter();
     let mut names: Vec<_> = names
@@ -50,7 +50,7 @@ fn one_thing_alone_says_how_many_pods_there_are() {
     }
 }
 
-/// Types of the triggers of each ScaledObject, and what they prove themselves with.
+/// Returns the trigger types of each ScaledObject, with the authentication that each uses.
 fn triggers(objects: &[Value]) -> Vec<(String, String)> {
     let scaled = kind(objects, "ScaledObject").into_iter();
     scaled
@@ -129,11 +129,11 @@ fn workers_are_scaled_by_what_they_do_and_by_nothing_else() {
         let made = triggers(&objects);
         let made_of: Vec<_> = made.iter().map(|(kind, _)| kind.as_str()).collect();
         assert_eq!(made_of, wanted, "{values}");
-        // What nothing is asked with is not made.
+        // Unused authentications are not rendered.
         let known = kind(&objects, "TriggerAuthentication");
         assert_eq!(known.len(), made.len(), "{values}");
     }
-    // Without a database to ask, its address need not be one that KEDA can ask.
+    // Without a database trigger, KEDA need not be able to use the address of the store.
     let values = format!("existingSecret=s,store.url=postgres://h/d,{QUEUES},only={{intake}}");
     let objects = rendered(&["--set", &values, "--set", "autoscaling.kind=keda"]);
     assert_eq!(triggers(&objects).len(), 2);
@@ -166,8 +166,8 @@ fn what_would_scale_nothing_is_refused() {
     assert!(!made.status.success(), "{made:?}");
 }
 
-/// Those that a worker keeps for high and critical cases are none for what else waits: counted among the rest they would leave it
-/// waiting, and one worker would be thought enough.
+/// Checks that KEDA leaves out the slots reserved for high and critical cases. If these counted, KEDA would consider
+/// one worker enough while other cases wait.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn keda_counts_the_slots_that_any_case_may_have() {
@@ -205,7 +205,7 @@ fn keda_asks_with_tls_where_workers_do() {
         ("?sslmode=verify-ca", "require"),
         ("?application_name=a&sslmode=verify-full", "require"),
         ("?application_name=disable", "prefer"),
-        // The worker goes by the last.
+        // The worker uses the last value.
         ("?sslmode=disable&sslmode=require", "require"),
     ] {
         let values = format!("autoscaling.kind=keda,{STORE}{query}");
@@ -223,7 +223,7 @@ fn cpu_that_nobody_requests_scales_nothing_and_more_than_all_of_it_may_be_used()
     for (values, is_refused) in [
         (requests.to_owned(), true),
         ("resources.requests=null".to_owned(), true),
-        // Kubernetes takes the limit for the request.
+        // Kubernetes uses the limit as the request.
         (format!("{requests},{limits}"), false),
         ("resources.limits=null".to_owned(), false),
         (
@@ -247,7 +247,7 @@ fn cpu_that_nobody_requests_scales_nothing_and_more_than_all_of_it_may_be_used()
     assert_eq!(metric["resource"]["target"]["averageUtilization"], 250);
 }
 
-/// What KEDA asks the database, of each set.
+/// Returns the query that KEDA sends to the database, for each set.
 pub(super) fn queries() -> Vec<String> {
     let sets = all();
     let scaled = sets
@@ -289,7 +289,7 @@ fn workers_that_are_not_ready_hold_up_no_drain_where_kubernetes_can_be_told() {
         ("1.26", None),
         ("1.27", Some("AlwaysAllow")),
     ] {
-        // As clouds call it.
+        // Cloud providers add such a suffix.
         let version = format!("v{version}.3-gke.100");
         let objects = rendered(&["--kube-version", &version]);
         let budget = &kind(&objects, "PodDisruptionBudget")[0]["spec"];
@@ -317,7 +317,7 @@ fn nobody_is_taken_away_while_keda_cannot_ask() {
     }
 }
 
-/// Whether each Deployment ends the old pod before it starts the new one.
+/// Returns, for each Deployment, whether the old pod ends before the new one starts.
 fn ends_first(objects: &[Value]) -> Vec<bool> {
     let deployments = kind(objects, "Deployment").into_iter();
     deployments
@@ -341,7 +341,7 @@ fn a_new_worker_is_ready_before_an_old_one_drains_where_two_can_work() {
             assert_eq!(ends_first, wanted, "{name}");
         }
     }
-    // A claim that one pod alone mounts may be one of a single node, where the new pod would wait for it for ever.
+    // A claim that only one pod mounts may belong to one node, where the new pod would wait for the old one for ever.
     let store = "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h.data/d";
     for (values, wanted) in [
         ("data.existingClaim=c", true),

@@ -1,4 +1,4 @@
-//! Where secrets stand: in Secrets, and nowhere else.
+//! Checks that secrets stand in Secrets and nowhere else.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,10 +6,9 @@ use serde_json::Value;
 
 use super::{all, kind, list, of_set, pods};
 
-/// Keys of the configuration that hold secrets.
 const SECRET_KEYS: [&str; 5] = ["password", "secret", "api_key", "tokens", "token"];
 
-/// Whether every secret in a configuration is told from where it is, and files are where the chart puts them.
+/// Checks that every secret of a configuration is a reference, and that files are where the chart mounts them.
 fn check(key: &str, value: &toml::Value) {
     match value {
         toml::Value::Table(table) => table.iter().for_each(|(key, value)| check(key, value)),
@@ -42,7 +41,8 @@ fn secrets_of_values_stand_in_secrets_only() {
     let (secrets, others): (Vec<&Value>, _) =
         objects.iter().partition(|one| one["kind"] == "Secret");
     let names: Vec<_> = secrets.iter().map(|one| &one["metadata"]["name"]).collect();
-    // Not as the release, which people like to call theirs: Helm deletes this one when values hold no secrets any more.
+    // The name differs from the release's, which people often use for their own Secret: Helm deletes this one when
+    // the values hold no secrets.
     assert_eq!(
         names,
         ["night-nightshift-values", "night-nightshift-migrate"]
@@ -50,7 +50,7 @@ fn secrets_of_values_stand_in_secrets_only() {
     let password = STANDARD.encode("only-a-trial");
     for secret in secrets {
         assert_eq!(secret["data"]["postgres-password"], password);
-        // A key that is taken out of it stays, as an empty text.
+        // A key removed from `stringData` would stay in the Secret with an empty value.
         assert!(secret["stringData"].is_null(), "{secret}");
     }
     for other in others {

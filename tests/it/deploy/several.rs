@@ -1,4 +1,4 @@
-//! Dashboards of several installations at once: what waits is theirs together, and what is old that of the worst of them.
+//! Tests dashboards over several installations: backlogs are summed, and ages are those of the worst installation.
 
 use std::process::Command;
 
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::dashboards::{asked, dashboards};
 use super::named;
 
-/// What the workers of two installations say ten minutes after the beginning: two of `a`, which read the same store a moment
-/// apart, and one of `b`.
+/// The metrics of two installations ten minutes after the start: two workers of `a`, which read the same store
+/// moments apart, and one of `b`.
 const SAID: [(&str, [u64; 3]); 13] = [
     ("cases_running", [3, 2, 5]),
     ("inbox_depth{lane=\"urgent\"}", [3, 2, 5]),
@@ -19,7 +19,7 @@ const SAID: [(&str, [u64; 3]); 13] = [
     ("outbox_oldest_seconds", [3, 2, 5]),
     ("dead_letters", [3, 2, 5]),
     ("budget_day_usd{state=\"spent\"}", [3, 2, 5]),
-    // As Unix times; `a` is behind.
+    // Unix times; installation `a` is behind.
     ("last_success_timestamp_seconds", [100, 200, 500]),
     ("canary_timestamp_seconds", [100, 200, 500]),
     (
@@ -30,7 +30,7 @@ const SAID: [(&str, [u64; 3]); 13] = [
     ("llm_circuit_open{provider=\"p\",model=\"m\"}", [1, 0, 1]),
 ];
 
-/// What each panel of a gauge shows then, by its title.
+/// The expected value of each gauge panel, by title.
 const SHOWN: [(&str, &str, u64); 16] = [
     ("Cases that wait", "{lane=\"urgent\"}", 8),
     ("Oldest case that waits", "{}", 5),
@@ -54,7 +54,7 @@ const SHOWN: [(&str, &str, u64); 16] = [
     ("Processes scraped", "{}", 3),
 ];
 
-/// A series of an installation's worker.
+/// Returns a series of one worker of an installation.
 fn series(name: &str, installation: &str, worker: usize) -> String {
     let (name, labels) = name.split_once('{').unwrap_or((name, "}"));
     let more = labels.trim_end_matches('}');

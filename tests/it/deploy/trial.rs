@@ -1,5 +1,5 @@
-//! `deploy/trial`, as somebody new runs it: PostgreSQL, RabbitMQ, a worker, a hundred sample alerts, and graphs in a real
-//! Prometheus; the doctor has nothing to say of it.
+//! Runs `deploy/trial` as a new user does: PostgreSQL, RabbitMQ, a worker, a hundred sample alerts, and graphs in a
+//! real Prometheus. The doctor has no finding.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::dashboards::asked_of_database;
 
-/// Alerts that are put into the queue.
+/// The number of alerts that are sent to the queue.
 const MANY: u64 = 100;
 
-/// The script in a folder of the test's own; ended with it.
+/// The running script in a temporary folder; dropping it ends the script.
 struct Trial {
     dir: tempfile::TempDir,
     ports: [u16; 3],
@@ -21,7 +21,7 @@ struct Trial {
 
 impl Trial {
     fn new() -> Self {
-        // The server of PostgreSQL runs as somebody else where the test runs as root.
+        // When the test runs as root, PostgreSQL runs as another user who must be able to enter the folder.
         let dir = tempfile::Builder::new()
             .prefix("nightshift-trial-")
             .tempdir_in("/tmp")
@@ -49,7 +49,6 @@ impl Trial {
             .unwrap()
     }
 
-    /// What the role of dashboards is answered.
     fn read_by_dashboards(&self, query: &str) -> String {
         let kept = |name: &str| {
             let text = std::fs::read_to_string(self.dir.path().join(name)).unwrap();
@@ -74,7 +73,7 @@ impl Trial {
         String::from_utf8(ran.stdout).unwrap().trim().to_owned()
     }
 
-    /// Panels that the database has nothing for, asked by the role of dashboards.
+    /// Returns the panels whose SQL, run by the dashboards' role, yields no row.
     fn panels_without_rows(&self) -> Vec<String> {
         let panels = asked_of_database("now() - interval '1 day' AND now()");
         let empty = panels
@@ -83,7 +82,7 @@ impl Trial {
         empty.map(|(panel, _)| panel).collect()
     }
 
-    /// The only number that Prometheus answers.
+    /// Returns the single number of a Prometheus answer.
     async fn number(&self, query: &str) -> f64 {
         let at = format!("http://127.0.0.1:{}/api/v1/query", self.ports[2]);
         let url = reqwest::Url::parse_with_params(&at, [("query", query)]).unwrap();
@@ -142,14 +141,14 @@ async fn a_hundred_samples_go_from_rabbitmq_through_a_worker_into_graphs() {
         "{new} new, {concluded} concluded"
     );
     assert!(trial.number("up").await > 0.5);
-    // What the script says is there to be looked at.
+    // The script prints the addresses of graphs and pages.
     let graphs = said
         .lines()
         .find_map(|line| line.strip_prefix("graphs"))
         .unwrap()
         .trim();
     let page = reqwest::get(graphs).await.unwrap().text().await.unwrap();
-    // That draws: the interface of old, or the later one. Debian 13 has a notice at the usual address.
+    // The page must be the classic or the new interface. Debian 13 shows a notice at the usual address.
     assert!(
         page.contains("graph_container") || page.contains("id=\"root\""),
         "{page}"
@@ -170,7 +169,7 @@ async fn a_hundred_samples_go_from_rabbitmq_through_a_worker_into_graphs() {
     );
     let many = trial.read_by_dashboards("SELECT count(*) > 50 FROM cases");
     assert_eq!(many, "t");
-    // No model and nobody has a part in it: rows.rs has these.
+    // These panels need a model or a person's feedback; `rows.rs` covers them.
     let empty = trial.panels_without_rows();
     assert_eq!(empty, ["Cost by day", "Dearest types", "Disagreed"]);
     let told = doctor(trial.dir.path());

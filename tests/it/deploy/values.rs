@@ -1,11 +1,11 @@
-//! Values reach pods as they were written, whatever YAML would make of them.
+//! Tests that values reach the pods as written, whatever YAML would make of them.
 
 use nightshift_tests::Place;
 use serde_json::{Value, json};
 
 use super::{configuration, kind, list, pods, rendered};
 
-/// The container of the worker, or of the migration, with these values.
+/// Returns the containers of the worker and of the migration with these values.
 fn containers(options: &[&str]) -> Vec<Value> {
     let objects = rendered(options);
     let pods = pods(&objects).into_iter();
@@ -97,7 +97,7 @@ fn names_that_look_like_numbers_stay_names() {
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn large_numbers_are_written_out() {
     let values = "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h.data/d,autoscaling.kind=keda";
-    // Helm reads numbers of a file otherwise than those of its command line.
+    // Helm parses numbers in a file differently from those on its command line.
     let place = Place::new().unwrap();
     let more = "migrate: {activeDeadlineSeconds: 1000000}\nautoscaling:\n  keda:\n    casesPerReplica: 2000000\n    \
                 rabbitmq: [{queue: q, hostKey: k, messagesPerReplica: 3000000}]\n    \
@@ -128,7 +128,8 @@ fn a_mount_of_people_is_read_only_unless_they_say_otherwise() {
     }
 }
 
-/// What stands in a configuration that others make can have its source and its destination said here.
+/// Checks that the source and destination of canaries can be set here even when an external configuration holds the
+/// key.
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn the_source_and_the_destination_of_canaries_are_said_also_where_their_key_is_not() {

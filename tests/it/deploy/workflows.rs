@@ -1,5 +1,5 @@
-//! The workflows: who may write what, and what a tag becomes. Their steps are run here as they stand, with programs that only
-//! write down what they were told.
+//! Tests the permissions of the workflows and what a tag releases. The steps run here unchanged, with fake programs
+//! that record their arguments.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -14,7 +14,6 @@ use super::{folder, helm_on, least, named, succeeds, text};
 const CI: &str = ".github/workflows/ci.yml";
 const RELEASE: &str = ".github/workflows/release.yml";
 
-/// The jobs of a workflow by name, as they stand there.
 fn jobs(workflow: &str) -> BTreeMap<String, String> {
     let workflow = text(workflow);
     let (_, jobs) = workflow.split_once("\njobs:\n").unwrap();
@@ -74,7 +73,7 @@ fn actions_are_named_by_the_commit_that_they_are_at() {
     }
 }
 
-/// Scripts that a name of a branch gets into, tokens that stay, actions that others can move, and more.
+/// Checks with zizmor for script injection through branch names, persisted tokens, unpinned actions and more.
 #[test]
 #[cfg_attr(not(has_zizmor), ignore = "tests/services installs zizmor")]
 fn workflows_let_nobody_do_what_they_should_not() {
@@ -95,7 +94,6 @@ fn a_tag_becomes_a_release_only_where_the_tests_of_its_commit_pass() {
     assert!(jobs(CI)["tests"].contains("\n      - run: bash .ci/run\n"));
 }
 
-/// What a step of the release runs.
 fn script(step: &str) -> String {
     let job = &jobs(RELEASE)["release"];
     let (_, step) = job.split_once(&format!("      - name: {step}")).unwrap();
@@ -106,7 +104,7 @@ fn script(step: &str) -> String {
         .replace("\n          ", "\n")
 }
 
-/// A folder for steps to run in, where `gh` and `docker` write down what they are told, and from their input.
+/// Creates a folder for steps, where `gh` and `docker` record their arguments and standard input.
 fn runner() -> Place {
     let place = Place::new().unwrap();
     for program in ["gh", "docker"] {
@@ -189,6 +187,6 @@ fn the_chart_of_a_release_asks_for_the_image_of_that_release() {
     ] {
         assert!(pushed.contains(what), "{what}: {told}");
     }
-    // A secret among the arguments of a program is read by all others.
+    // Other users of the machine can read the arguments of a program.
     assert!(told.contains("--password-stdin\nonly-a-test\n"), "{told}");
 }

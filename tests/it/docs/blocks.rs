@@ -1,5 +1,5 @@
-//! What stands in ```console blocks is run, and says what the page says it does. Blocks for a shell (```sh) that are not run
-//! are listed here with the reason; there are no others, for each block says its language.
+//! Runs the ```console blocks of the pages and compares their output with the page. Shell blocks (```sh) are not run
+//! and are listed here with the reason. Every block names its language.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use nightshift_tests::program;
 use super::links::first_pages;
 use super::{documents, page};
 
-/// What blocks are written in. `sh` is not run, `console` is.
+/// The languages of blocks. `sh` is not run, `console` is.
 const LANGUAGES: [&str; 9] = [
     "console", "csv", "json", "python", "rust", "sh", "sql", "text", "toml",
 ];
 
-/// Pages, how a block of theirs begins, and why it is not run.
+/// Page, start of the block, and the reason why the block is not run.
 const NOT_RUN: [(&str, &str, &str); 25] = [
     (
         "CONTRIBUTING.md",

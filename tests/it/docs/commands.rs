@@ -1,5 +1,5 @@
-//! Every `nightshift …` in a document is read by the program itself: one that is wrong ends with 2, one that is right goes on
-//! to the configuration, which is not there, and ends with 64. So nothing is run.
+//! Parses every `nightshift …` of a document with the program itself. A wrong command exits with 2. A right one exits
+//! with 64, because the configuration is missing, so no command does anything.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,14 @@ use regex::Regex;
 
 use super::documents;
 
-/// A command of a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Command {
     arguments: Vec<String>,
-    /// Whether it stands between fences, to be pasted; else it is mentioned, and may leave out what it is about.
+    /// Whether the command stands in a block to be pasted. An inline mention may leave out arguments.
     is_whole: bool,
 }
 
-/// Words of a line of a shell, in simple commands; comments are left out.
+/// Splits a shell line into simple commands of words, without comments.
 fn words(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let (mut word, mut is_word, mut quote) = (String::new(), false, None);
@@ -48,7 +47,7 @@ fn words(line: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// What stands behind `nightshift`, or behind what runs it.
+/// Returns the words after `nightshift`, or after a command that runs it.
 fn arguments(words: &[String]) -> Option<Vec<String>> {
     let is_setting = |word: &&String| word.contains('=') && !word.starts_with('-');
     let words: Vec<&String> = words.iter().skip_while(is_setting).collect();
@@ -69,7 +68,8 @@ fn arguments(words: &[String]) -> Option<Vec<String>> {
     Some(words[at..].iter().map(|word| (*word).clone()).collect())
 }
 
-/// A mention with all its alternatives, and with each of its options alone: `list|show`, `[--once] [--port 8080]`, `N`.
+/// Expands a mention into all its alternatives, and into one variant per option: `list|show`, `[--once] [--port
+/// 8080]`, `N`.
 fn spelt_out(mention: &str) -> Vec<Vec<String>> {
     let option = Regex::new(r"\[([^\]]*)\]").unwrap();
     let bare = option.replace_all(mention, "").into_owned();
@@ -83,7 +83,7 @@ fn spelt_out(mention: &str) -> Vec<Vec<String>> {
 }
 
 fn alternatives(mention: &str) -> Vec<Vec<String>> {
-    // A text in quotes may hold anything.
+    // Quoted text may contain anything.
     if mention.contains('\'') {
         return words(mention)
             .iter()
@@ -110,7 +110,7 @@ fn alternatives(mention: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// Every command, and where it stands first.
+/// Returns every command with its first place.
 fn commands() -> BTreeMap<Command, String> {
     let substitution = Regex::new(r"\$\(([^)]*)\)").unwrap();
     let mut found = BTreeMap::new();
@@ -134,7 +134,7 @@ fn commands() -> BTreeMap<Command, String> {
                     _ => None,
                 });
             for line in lines {
-                // What a substitution runs is a command, too.
+                // A command substitution contains a command, too.
                 let inner = substitution
                     .captures_iter(&line)
                     .flat_map(|one| words(&one[1]));

@@ -1,4 +1,4 @@
-//! `docs/journal.md` names every key that an event may have.
+//! Checks that `docs/journal.md` names every key that an event may have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::text;
 
-/// The kinds of events that the page has a row for, and what stands there between backticks.
+/// Returns the kinds of events that have a row, each with the words in backticks.
 fn rows() -> BTreeMap<String, BTreeSet<String>> {
     let row = Regex::new(r"(?m)^\| `([a-z_]+)` \| (.*) \|$").unwrap();
     let word = Regex::new(r"`([a-z_]+)`").unwrap();
@@ -24,7 +24,7 @@ fn rows() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// An event as we would write it, with what it may leave out filled in.
+/// Returns an event as it is written, with its optional keys filled in.
 fn whole(line: &str) -> Value {
     let mut event: Value = serde_json::from_str(line).unwrap();
     let left_out = match event["event"].as_str().unwrap() {
@@ -62,7 +62,7 @@ fn every_key_of_an_event_stands_on_the_page() {
             written.entry(kind).or_default().extend(keys);
         }
     }
-    // Its keys are those of a report, which are told elsewhere.
+    // The keys of `concluded` are those of a report and are documented elsewhere.
     written.remove("concluded");
     for (kind, key) in [
         ("opened", "again"),

@@ -1,4 +1,4 @@
-//! Links within the repository: to files that there are, and to headings in them. Nothing is called on the network.
+//! Checks links within the repository: files and headings must exist. Nothing is fetched from the network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -9,7 +9,7 @@ use regex::Regex;
 
 use super::{Document, documents};
 
-/// Where the links and pictures of a document lead.
+/// Returns the targets of the links and pictures of a document.
 fn links(document: &Document) -> Vec<String> {
     let in_html = Regex::new(r#"(?:src|href)="([^"]+)""#).unwrap();
     let mut found = Vec::new();
@@ -27,7 +27,7 @@ fn links(document: &Document) -> Vec<String> {
     found
 }
 
-/// The anchors of a document, as GitHub makes them of its headings.
+/// Returns the anchors that GitHub makes of a document's headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut anchors = BTreeSet::new();
@@ -67,7 +67,7 @@ fn slug(heading: &str) -> String {
     kept.collect()
 }
 
-/// A path without `..`.
+/// Returns the path without `..`.
 fn straight(path: &Path) -> PathBuf {
     let mut straight = PathBuf::new();
     for part in path.components() {
@@ -82,7 +82,7 @@ fn straight(path: &Path) -> PathBuf {
     straight
 }
 
-/// The file and the anchor that a link of a document leads to; none where it leaves the repository.
+/// Returns the file and anchor of a link, or `None` when the link leaves the repository.
 fn target(from: &str, link: &str) -> Option<(PathBuf, String)> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
@@ -96,7 +96,7 @@ fn target(from: &str, link: &str) -> Option<(PathBuf, String)> {
     Some((file, anchor.to_owned()))
 }
 
-/// The pages that somebody begins with, by the first table of the index.
+/// Returns the pages for beginners: the first table of the index.
 pub(super) fn first_pages() -> Vec<String> {
     let index = "docs/README.md";
     let page = Regex::new(r"(?m)^\| [^|\[]+ \| \[[^\]]+\]\(([^)]+)\) \|").unwrap();

@@ -1,4 +1,4 @@
-//! `docs/guarantees.md` says which of its numbers no test carries, and names tests of whole promises: neither is out of date.
+//! Checks that `docs/guarantees.md` lists exactly the numbers without a test, and that the tests named there exist.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,9 @@ use regex::Regex;
 
 use super::text;
 
-/// The page.
 const PAGE: &str = "docs/guarantees.md";
 
-/// The names of all functions of our sources.
+/// Returns the names of all functions of our sources.
 fn functions() -> BTreeSet<String> {
     let function = Regex::new(r"\bfn ([a-z0-9_]+)").unwrap();
     let mut names = BTreeSet::new();
@@ -28,7 +27,7 @@ fn functions() -> BTreeSet<String> {
     names
 }
 
-/// The numbers that a test's name begins with: `f17_f18_a_full_disk` has F17 and F18.
+/// Returns the numbers at the start of a test's name: `f17_f18_a_full_disk` has F17 and F18.
 fn numbers(name: &str) -> Vec<String> {
     let number = Regex::new(r"^([gfar])0*([0-9]+)$").unwrap();
     let parts = name.split('_').map_while(|part| number.captures(part));

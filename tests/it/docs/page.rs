@@ -1,5 +1,5 @@
-//! A page as a reader follows it: its commands from the top to the bottom in one shell, in a folder as the repository is to
-//! somebody who tries things. Nothing but the program and what every machine has is there.
+//! Follows a page as a reader does: runs its commands from top to bottom in one shell. The folder holds what a reader
+//! has of the repository, and only the program and common tools are available.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,12 +8,12 @@ use nightshift_tests::{files, root};
 
 use super::Document;
 
-/// What a reader does.
+/// A step of a reader.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    /// Runs a command, which should write these lines to standard output; none where the page does not say.
+    /// Runs a command with its expected standard output; empty when the page shows none.
     Run { command: String, says: Vec<String> },
-    /// Makes a file of a block.
+    /// Writes a block to a file.
     Write { file: String, text: String },
 }
 
@@ -48,7 +48,7 @@ fn commands(block: &str) -> Vec<Step> {
 }
 
 impl Step {
-    /// What the shell is told; what comes of it goes to files of that name.
+    /// Returns the shell code of the step; its output goes to files of that name.
     fn script(&self, kept: &str) -> String {
         match self {
             Self::Run { command, .. } => {
@@ -63,7 +63,7 @@ impl Step {
     }
 }
 
-/// Whether these lines are what was wanted, in which `...` stands for any lines.
+/// Returns whether the lines match; `...` in `wanted` stands for any lines.
 fn fits(wanted: &[String], lines: &[String]) -> bool {
     let Some((first, rest)) = wanted.split_first() else {
         return lines.is_empty();
@@ -74,7 +74,7 @@ fn fits(wanted: &[String], lines: &[String]) -> bool {
     lines.first() == Some(first) && fits(rest, &lines[1..])
 }
 
-/// The sample alerts with their registers, and the script that runs the tests.
+/// Creates a folder with the sample alerts, their registers and the script that runs the tests.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let demo = files(&root().join("deploy/demo")).unwrap();
@@ -101,11 +101,11 @@ fn shell(script: &str, folder: &Path, program: &Path) -> bool {
     ran.unwrap().success()
 }
 
-/// Runs what a page has somebody run, and says how many commands that were.
+/// Runs the commands of a page and returns their number.
 ///
 /// # Errors
 ///
-/// The first command that fails, or says something else than the page does.
+/// Returns the first command that fails, or whose output differs from the page.
 pub(super) fn run(document: &Document, program: &Path) -> Result<usize, String> {
     let steps = steps(document);
     let (folder, kept) = (folder(), tempfile::tempdir().unwrap());

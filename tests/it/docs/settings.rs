@@ -1,5 +1,5 @@
-//! What stands in ```toml blocks is a part of a configuration, by the schema that the program tells, or a playbook that it
-//! finds no fault with.
+//! Checks ```toml blocks: each is a part of a configuration that fits the program's schema, or a playbook without
+//! faults.
 
 use nightshift_tests::Place;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use toml::Table;
 
 use super::documents;
 
-/// What is wrong with a configuration by the schema; `config check` would want all of it.
+/// Returns the schema errors of a partial configuration. `config check` would want a complete one.
 fn problems(schema: &Value, table: Table) -> Vec<String> {
     let validator = jsonschema::draft7::new(schema).unwrap();
     let value = as_json(table.into());
@@ -16,7 +16,7 @@ fn problems(schema: &Value, table: Table) -> Vec<String> {
     told.collect()
 }
 
-/// JSON has no dates.
+/// Converts TOML to JSON, which has no dates.
 fn as_json(value: toml::Value) -> Value {
     match value {
         toml::Value::Datetime(date) => json!(date.to_string()),
@@ -29,7 +29,7 @@ fn as_json(value: toml::Value) -> Value {
     }
 }
 
-/// What the program finds wrong with a playbook.
+/// Returns the faults that the program finds in a playbook.
 fn faults(place: &Place, text: &str) -> Vec<String> {
     place.file("mine.toml", text).unwrap();
     let ran = place.run(&["playbooks", "check", "mine.toml"]).unwrap();
@@ -50,7 +50,7 @@ fn toml_blocks_hold_what_the_program_reads() {
     let mut read = 0;
     for document in documents() {
         let blocks = document.blocks().into_iter();
-        // Those that a reader makes a file of are used by the commands behind them.
+        // Blocks that a reader saves to a file are tested by the commands after them.
         for block in blocks.filter(|one| one.language == "toml" && one.file.is_none()) {
             let found = match block.text.parse::<Table>() {
                 Err(error) => vec![error.to_string()],

@@ -1,4 +1,4 @@
-//! A node of RabbitMQ with its management interface, and queues on it as people make them.
+//! Tests the doctor against a RabbitMQ node with its management interface, and queues in various states.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::{doctor, found, service};
 
-/// A node of a test's own, by `tests/rabbitmq`.
+/// A RabbitMQ node of one test, started by `tests/rabbitmq`.
 pub(super) struct Node {
     dir: tempfile::TempDir,
-    /// Without user and password: `127.0.0.1:PORT`.
+    /// Host and port without user and password: `127.0.0.1:PORT`.
     pub(super) host: String,
     pub(super) management: String,
     client: Client,
@@ -46,7 +46,7 @@ impl Node {
         node
     }
 
-    /// What `[[source]]` says of a queue on it.
+    /// Returns a `[[source]]` for a queue on this node.
     pub(super) fn source(&self, queue: &str) -> String {
         format!(
             "[[source]]\nname = \"siem\"\nkind = \"rabbitmq\"\nurl = \"amqp://nightshift@{}/%2f\"\npassword = \"file:pw\"\n\
@@ -74,7 +74,7 @@ impl Node {
         self.ask(Method::PUT, path, body).await;
     }
 
-    /// A queue; quorum and durable, with its dead letters kept, but for what is said.
+    /// Creates a queue with these changes. By default it is a durable quorum queue whose dead letters are kept.
     pub(super) async fn queue(&self, name: &str, change: Value) {
         let mut arguments = json!({ "x-queue-type": "quorum", "x-dead-letter-exchange": "dead" });
         let mut queue = json!({ "durable": true });
@@ -94,7 +94,6 @@ impl Node {
         self.put(&format!("queues/%2f/{name}"), queue).await;
     }
 
-    /// Where dead letters go.
     pub(super) async fn dead_letters(&self) {
         self.put(
             "exchanges/%2f/dead",
@@ -112,7 +111,7 @@ impl Node {
 }
 
 impl Node {
-    /// To send canaries its user needs a right that is not needed to take messages.
+    /// Checks that the user needs a further permission to send canaries.
     async fn canaries(&self, place: &Place) {
         place
             .file("key", "00112233445566778899aabbccddeeff")
@@ -129,7 +128,7 @@ impl Node {
         assert_eq!(found(place, &text, "sources"), Vec::<String>::new());
     }
 
-    /// To the default exchange, a routing key is the name of a queue.
+    /// Checks dead letters through the default exchange, where the routing key is the name of a queue.
     async fn dead_letters_by_name(&self, look: &dyn Fn(&str) -> Vec<String>) {
         for (name, key, expected) in [
             ("named", json!("dead"), None),
@@ -157,11 +156,11 @@ impl Node {
         }
     }
 
-    /// What a policy says counts as an argument does; and without the interface little is known.
+    /// Checks that a policy counts like a queue argument, and that little is known without the management interface.
     async fn policies(&self, look: &dyn Fn(&str) -> Vec<String>) {
         let policy = json!({ "pattern": "^early$", "apply-to": "queues", "definition": { "max-length": 5 } });
         self.put("policies/%2f/small", policy).await;
-        // The broker applies it a moment after it was told.
+        // The broker applies a policy with a delay.
         let until = Instant::now() + Duration::from_secs(60);
         let mut found = look("early");
         while found.is_empty() && Instant::now() < until {
@@ -208,7 +207,7 @@ async fn queues_as_people_make_them() {
             json!({ "x-queue-type": "classic" }),
             "source.classic_queue",
         ),
-        // Without a limit versions before 4 drop nothing.
+        // Without a delivery limit, versions before 4 never dead-letter a message.
         (
             "undead",
             json!({ "x-dead-letter-exchange": null, "x-delivery-limit": 20 }),

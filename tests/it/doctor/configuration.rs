@@ -1,10 +1,10 @@
-//! What does not fit together in a configuration, and how all of it is shown.
+//! Tests findings about contradictions in a configuration, and the output of all findings.
 
 use nightshift_tests::Place;
 
 use super::{doctor, found};
 
-/// A source and a route that fit all, so that only the fault is found.
+/// A valid source and a catch-all route, so that only the fault is found.
 const GOOD: &str = "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n\
     [[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\n[[route]]\ndestinations = [\"files\"]\n";
 const SPOOL: &str = "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n";
@@ -29,7 +29,7 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
         "{two}when = {{ severity_at_least = \"high\" }}\ndestinations = [\"pager\"]\n"
     ));
     assert_eq!(hidden, ["configuration.route_hidden"]);
-    // One that only names a profile is asked for that; one that does not hide comes before.
+    // A route that only names a profile hides none, and neither does a narrower route before another.
     let named = with("[[route]]\nwhen = { feed = \"guardduty\" }\nprofile = \"default\"\n");
     assert_eq!(named, Vec::<String>::new());
     let before = format!(
@@ -58,7 +58,7 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
          model = \"gpt-5\"\napi_key = \"sk-hush\"\n",
     );
     assert_eq!(secrets, ["configuration.secret_in_file"]);
-    // As containers are told: nothing of it stands in the file.
+    // Containers get secrets in variables, and none stands in the file.
     let mut place = Place::new().unwrap();
     place.set("NIGHTSHIFT__CANARY__KEY", "0123456789abcdef0123");
     place.set("NIGHTSHIFT__STORE__PASSWORD", "hush");

@@ -1,5 +1,5 @@
-//! What lies in files: a database of SQLite, registers, playbooks, spool directories, folders of reports, secrets, and
-//! the addresses of the pages.
+//! Tests findings about files: a SQLite database, registers, playbooks, spool directories, folders of reports,
+//! secrets, and the addresses of the pages.
 
 use nightshift_tests::Place;
 
@@ -143,7 +143,7 @@ fn folders_that_cannot_be_are_told() {
     let posted =
         "[[source]]\nname = \"push\"\nkind = \"http\"\ntokens = [\"env:NIGHTSHIFT_NO_SUCH\"]\n";
     assert_eq!(found(&place, posted, "sources"), ["source.secret"]);
-    // The worker would not start with these.
+    // The worker would refuse to start with these values.
     place.file("token", "0123456789abcdef\n").unwrap();
     place
         .file("signing", "6d79207365637265742c206d79206b6579\n")
@@ -166,7 +166,7 @@ fn addresses_and_tokens_of_the_pages_are_tried() {
         found(&place, &web("listen = \"127.0.0.1:0\""), "web"),
         Vec::<String>::new()
     );
-    // It takes the connection, and says nothing.
+    // The listener accepts the connection and never answers.
     let taken = found(
         &place,
         &web(&format!("listen = \"127.0.0.1:{port}\"")),

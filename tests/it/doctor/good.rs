@@ -1,5 +1,5 @@
-//! An installation in good order, with a real PostgreSQL, RabbitMQ and SQS, a model, a collector of traces, canaries, and every
-//! kind of source and destination but one: the doctor has nothing to say. Pub/Sub is played beside its adapter
+//! Tests that a sound installation has no finding. It has a real PostgreSQL, RabbitMQ and SQS, a model, a trace
+//! collector, canaries, and every kind of source and destination except Pub/Sub. Pub/Sub is faked beside its adapter
 //! (`worker/queue/src/conformance/with_pubsub.rs`).
 
 use std::fmt::Write as _;
@@ -13,7 +13,8 @@ use super::world::World;
 use super::{doctor, models, sqs, vendors};
 use crate::worker::blobs;
 
-/// What needs no service: a spool directory, what is posted, a register, a file of reports, playbooks, digests, canaries.
+/// Everything that needs no service: spool and HTTP sources, a register, a file destination, playbooks, digests,
+/// canaries.
 const OTHERS: &str = r#"[[source]]
 name = "drop"
 kind = "spool"
@@ -42,7 +43,7 @@ every_minutes = 15
 key = "file:canary"
 "#;
 
-/// A place with what [`OTHERS`] names, and the secrets of all.
+/// Returns a place with the files that [`OTHERS`] names, and with all secrets.
 fn furnished() -> Place {
     let mut place = vendors::place();
     for (name, value) in sqs::SETTINGS {
@@ -80,7 +81,7 @@ async fn an_installation_in_good_order_has_no_finding() {
     node.queue("alerts", json!({})).await;
     let (_, dead) = sqs::queue(json!({ "MessageRetentionPeriod": "1209600" })).await;
     let (queue, _) = sqs::queue(sqs::good(&dead)).await;
-    // As canaries need it.
+    // Canaries need these permissions.
     let rights = json!({ "configure": "^$", "write": "^amq\\.default$", "read": ".*" });
     node.put("permissions/%2f/nightshift", rights).await;
     let place = furnished();

@@ -1,4 +1,4 @@
-//! Models that answer, refuse, and cannot do what a case needs.
+//! Tests findings about models that answer, refuse, or lack what a case needs.
 
 use nightshift_tests::Place;
 use nightshift_tests::model::{
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{doctor, found};
 
-/// As a model that can everything answers, by a tool too where that is how it must.
+/// Replies as a fully capable model does, with a tool call when the request demands one.
 fn well(seen: &Seen) -> Reply {
     let answer = match seen.tool("checkup").filter(|_| seen.choice != Choice::None) {
         Some(tool) => Answer::call(tool.name.clone(), json!({ "ok": true })),
@@ -18,7 +18,7 @@ fn well(seen: &Seen) -> Reply {
     answer.into()
 }
 
-/// As a server answers that takes schemas and tools, and leaves them out of what it asks the model.
+/// Replies as a server does that accepts schemas and tools but does not pass them to the model.
 fn dropping(seen: &Seen) -> Reply {
     let asked = seen.text();
     let answer = if asked.contains("JSON") {
@@ -31,7 +31,7 @@ fn dropping(seen: &Seen) -> Reply {
     answer.into()
 }
 
-/// One `[[model]]` that the fake plays.
+/// Returns a `[[model]]` that the fake plays.
 pub(super) fn table(fake: &FakeModel, more: &str) -> String {
     format!(
         "[limits]\nday_usd = 20.0\n[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"gpt-5\"\nbase_url = \"{}\"\n\
@@ -40,12 +40,11 @@ pub(super) fn table(fake: &FakeModel, more: &str) -> String {
     )
 }
 
-/// A fake that answers well.
+/// Starts a fake that answers well.
 pub(super) async fn fake() -> FakeModel {
     FakeModel::start(Script::by(well)).await.unwrap()
 }
 
-/// One of each provider.
 const MODELS: [(Provider, &str, &str); 4] = [
     (Provider::OpenAi, "openai", "gpt-5"),
     (Provider::Anthropic, "anthropic", "claude-sonnet-4-5"),
@@ -57,7 +56,7 @@ const MODELS: [(Provider, &str, &str); 4] = [
     ),
 ];
 
-/// A `[[model]]` of this provider that the fake plays.
+/// Returns a `[[model]]` of this provider that the fake plays.
 fn of(fake: &FakeModel, provider: Provider, name: &str, model: &str) -> String {
     format!(
         "[limits]\nday_usd = 20.0\n[[model]]\nname = \"main\"\nprovider = \"{name}\"\nmodel = \"{model}\"\n\
@@ -169,7 +168,7 @@ async fn a_server_that_drops_schemas_and_tools_is_told_of() {
         assert_eq!(what, words, "{name}");
         assert_eq!((fake.accepted(), fake.refusals().len()), (2, 0), "{name}");
     }
-    // JSON of another shape is what a server makes that knows of JSON, and of no schema.
+    // A server that supports JSON but no schema returns JSON of another shape.
     let other = Script::by(|seen: &Seen| match seen.wants {
         Some(_) => Answer::value(json!({ "answer": "yes" })).into(),
         None => well(seen),

@@ -1,4 +1,4 @@
-//! Reports that are owed to a destination which the configuration has no more.
+//! Tests the finding about deliveries that are pending for a destination that was removed from the configuration.
 
 use nightshift_tests::Place;
 
@@ -6,7 +6,7 @@ use super::store::Server;
 use super::{doctor, found};
 use crate::cli::gone::{config, owing};
 
-/// With this store, while a destination is renamed and what it was owed is given up.
+/// Renames a destination on this store, checks the finding, and gives the pending deliveries up.
 fn renamed(place: &Place, store: &str) {
     owing(place, store);
     let soc = format!("{store}{}", config("soc", "reports", ""));

@@ -1,4 +1,4 @@
-//! Queues of SQS as moto plays it.
+//! Tests findings about SQS queues, against moto.
 
 use nightshift_tests::Place;
 use reqwest::Client;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::world::World;
 use super::{doctor, found, service};
 
-/// What the AWS SDK reads.
+/// Variables that the AWS SDK reads.
 pub(crate) const SETTINGS: [(&str, &str); 4] = [
     ("AWS_ACCESS_KEY_ID", "test"),
     ("AWS_SECRET_ACCESS_KEY", "hush"),
@@ -32,7 +32,7 @@ pub(crate) async fn call(action: &str, input: Value) -> Value {
     serde_json::from_str(&answer.text().await.unwrap()).unwrap_or_default()
 }
 
-/// A queue with these attributes; its URL and its arn.
+/// Creates a queue with these attributes and returns its URL and ARN.
 pub(crate) async fn queue(attributes: Value) -> (String, String) {
     let end = if attributes["FifoQueue"] == "true" {
         ".fifo"
@@ -51,13 +51,12 @@ pub(crate) async fn queue(attributes: Value) -> (String, String) {
     (url, arn.as_str().unwrap().to_owned())
 }
 
-/// Attributes of a queue in good order, whose dead letters go to this one.
+/// Returns the attributes of a sound queue whose dead letters go to this one.
 pub(super) fn good(dead: &str) -> Value {
     let redrive = json!({ "deadLetterTargetArn": dead, "maxReceiveCount": 10 }).to_string();
     json!({ "RedrivePolicy": redrive, "MessageRetentionPeriod": "1209600", "SqsManagedSseEnabled": "true" })
 }
 
-/// What `[[source]]` says of a queue.
 pub(super) fn source(url: &str, more: &str) -> String {
     format!(
         "[[source]]\nname = \"gd\"\nkind = \"sqs\"\nqueue_url = \"{url}\"\nendpoint_url = \"{}\"\n{more}",

@@ -1,4 +1,4 @@
-//! A server of PostgreSQL with the settings of production, made worse one setting at a time.
+//! Tests findings about a PostgreSQL server with production settings that are made worse one at a time.
 
 use std::process::Command;
 
@@ -10,10 +10,10 @@ use super::sqs::SETTINGS;
 use super::{doctor, found, service};
 use crate::worker::blobs;
 
-/// A server of a test's own, by `tests/postgres`.
+/// A PostgreSQL server of one test, started by `tests/postgres`.
 pub(crate) struct Server {
     dir: tempfile::TempDir,
-    /// As its superuser.
+    /// The address of the superuser.
     pub(super) url: String,
     pub(super) client: Client,
     _tasks: JoinSet<()>,
@@ -49,7 +49,7 @@ impl Server {
         self.client.batch_execute(sql).await.unwrap();
     }
 
-    /// The database of this role.
+    /// Returns the address of the database for this role.
     pub(super) fn of(&self, role: &str) -> String {
         let (_, rest) = self.url.split_once('@').unwrap();
         format!(
@@ -58,12 +58,12 @@ impl Server {
         )
     }
 
-    /// Ends it, as for a while.
+    /// Stops the server; `go_on` starts it again.
     pub(crate) fn stop(&self) {
         script("stop", self.dir.path());
     }
 
-    /// Starts it again where it was.
+    /// Starts the server again on the same port.
     pub(crate) fn go_on(&self) {
         script("start", self.dir.path());
     }
@@ -92,7 +92,7 @@ fn script(verb: &str, dir: &std::path::Path) -> String {
     String::from_utf8(ran.stdout).unwrap()
 }
 
-/// What makes a role or a database worse, what mends it, and what is found between.
+/// SQL that makes a role or a database worse, SQL that repairs it, and the finding in between.
 const WORSE: [(&str, &str, &str); 5] = [
     (
         "ALTER ROLE nightshift SUPERUSER",
@@ -121,7 +121,7 @@ const WORSE: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// What shows whose storage a server has, and takes it away again.
+/// SQL that shows and hides a vendor's storage, and the name of the vendor.
 const STORAGES: [(&str, &str, &str); 2] = [
     (
         "ALTER ROLE nightshift SET neon.tenant_id = '3aa8fcc61f6d357410b7de754b1d9001'",
@@ -176,7 +176,7 @@ async fn a_server_made_worse_one_setting_at_a_time() {
         server.say(better).await;
     }
     assert_eq!(look(), Vec::<String>::new());
-    // Variables end with a line end where files do.
+    // A variable may end with a newline, as a file does.
     let mut told = Place::new().unwrap();
     told.set("PW", "hush\n");
     let of_variable = config.replace("file:pw", "env:PW");
@@ -191,7 +191,7 @@ async fn a_server_made_worse_one_setting_at_a_time() {
 }
 
 impl Server {
-    /// What keeps a role out of a database.
+    /// Checks the findings when a role may not connect to a database.
     async fn doors(&self, place: &Place, guest: &str) {
         for (worse, better, mend) in [
             (
@@ -214,7 +214,7 @@ impl Server {
         }
     }
 
-    /// A role that owns nothing needs tables, and the sequences that numbers of messages come from.
+    /// Checks the rights on tables and sequences that a role without own objects needs.
     async fn rights(&self, place: &Place, guest: &str) {
         let url = self.url.replacen("/postgres?", "/nightshift?", 1);
         let (ours, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
@@ -232,7 +232,7 @@ impl Server {
             ours.batch_execute(mend).await.unwrap();
         }
         assert_eq!(found(place, guest, "store"), Vec::<String>::new());
-        // Up to PostgreSQL 14 every role may make tables there; what changes ours is for who owns them.
+        // Up to PostgreSQL 14 every role may create tables there. Changing our tables needs their owner.
         ours.batch_execute(
             "GRANT CREATE ON SCHEMA public TO public; \
              CREATE TEMP TABLE last AS SELECT * FROM refinery_schema_history ORDER BY version DESC LIMIT 1; \
@@ -249,7 +249,7 @@ impl Server {
         assert_eq!(found(place, guest, "store"), Vec::<String>::new());
     }
 
-    /// Where the storage keeps the log, fsync and full pages are not for the server to see to.
+    /// Checks that fsync and full pages are not reported where the storage itself keeps the log.
     async fn kept_elsewhere(&self, place: &Place, config: &str) {
         let url = self.url.replacen("/postgres?", "/nightshift?", 1);
         let (ours, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
@@ -277,7 +277,7 @@ impl Server {
     /// Waits until new connections have this value.
     async fn reload(&self, setting: &str, wanted: &str) {
         self.say("SELECT pg_reload_conf()").await;
-        // The signal is on its way; each look takes a round trip to the server.
+        // The signal takes time to arrive; each query is one round trip.
         for _ in 0..10_000 {
             let row = self
                 .client

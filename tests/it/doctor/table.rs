@@ -1,11 +1,11 @@
-//! Every check stands in docs/doctor.md, and is tried by a test.
+//! Checks that every check of the doctor is documented in docs/doctor.md and tested.
 
 use std::collections::BTreeSet;
 
 use nightshift_tests::{files, root};
 use regex::Regex;
 
-/// Names of checks in the files of a folder, as far as `part` keeps their text.
+/// Returns the names of checks in the files of a folder; `part` selects the text to search.
 fn checks(folder: &str, pattern: &str, part: impl Fn(&str) -> &str) -> BTreeSet<String> {
     let areas = "configuration|tls|clock|store|source|model|tool|destination|web|traces|playbooks";
     let name = Regex::new(&pattern.replace("NAME", &format!("(?:{areas})\\.[a-z_]+"))).unwrap();
@@ -20,12 +20,11 @@ fn checks(folder: &str, pattern: &str, part: impl Fn(&str) -> &str) -> BTreeSet<
     found
 }
 
-/// What stands before the tests of a file.
+/// Returns the part of a file before its tests.
 fn code(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests {").next().unwrap()
 }
 
-/// The tests of a file.
 fn tests(text: &str) -> &str {
     text.split_once("#[cfg(test)]\nmod tests {")
         .map_or("", |(_, tests)| tests)
@@ -39,7 +38,7 @@ fn every_check_is_documented_and_tried() {
     assert_eq!(documented, said);
     let mut tried = checks("tests/it/doctor", "\"(NAME)\"", |text| text);
     tried.extend(checks("worker", "\"(NAME)\"", tests));
-    // Their names are made of the setting that is off.
+    // These names are built from the setting that is off.
     tried.extend(
         ["fsync", "full_page_writes", "synchronous_commit"].map(|one| format!("store.{one}")),
     );

@@ -1,11 +1,11 @@
-//! A collector that takes spans, and those that do not.
+//! Tests findings about trace collectors that accept spans and that do not.
 
 use nightshift_tests::{Collector, Place};
 use tokio::net::TcpListener;
 
 use super::found;
 
-/// What the doctor finds with these keys of `[traces]`.
+/// Returns the findings with these keys of `[traces]`.
 fn finds(place: &Place, endpoint: &str, rest: &str) -> Vec<String> {
     let config = format!("[traces]\nendpoint = \"{endpoint}\"\n{rest}\n");
     found(place, &config, "traces")

@@ -1,4 +1,4 @@
-//! Vendors that take reports, that do not let us, and that have another time than we.
+//! Tests findings about vendors that accept reports, that refuse access, and whose clock differs from ours.
 
 use nightshift_tests::Place;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::world::World;
 use super::{doctor, found};
 
-/// Every kind of destination on the network, at a world.
+/// Returns every kind of network destination, pointed at this fake.
 pub(super) fn destinations(url: &str) -> String {
     [
         format!("name = \"soc\"\nkind = \"slack\"\nchannel = \"C0123ABCD\"\ntoken = \"env:TOKEN\"\napi_url = \"{url}/slack\"\n\
@@ -22,11 +22,11 @@ pub(super) fn destinations(url: &str) -> String {
     .concat()
 }
 
-/// Where the pages are reached: links and buttons need it.
+/// The public address of the pages, which links and buttons need.
 pub(super) const WEB: &str =
     "[web]\nlisten = \"127.0.0.1:0\"\npublic_url = \"https://nightshift.example.com\"\n";
 
-/// A place with the secrets of all.
+/// Returns a place with the secrets of all destinations.
 pub(super) fn place() -> Place {
     let mut place = Place::new().unwrap();
     place.set("TOKEN", "hush");
@@ -60,10 +60,10 @@ async fn vendors_in_good_order_have_no_finding_and_nothing_is_changed() {
     assert!(!said.object.to_string().contains("hush"));
 }
 
-/// A check, and the answer that it finds: of a path, with a status.
+/// An expected check, and the answer that triggers it: path, status, body.
 type Refusal = (&'static str, &'static str, u16, Value);
 
-/// Answers of vendors that do not let us do what a report needs.
+/// Returns answers of vendors that refuse what a report needs.
 fn refusals() -> Vec<Refusal> {
     let has = json!({ "permissions": { "BROWSE_PROJECTS": { "havePermission": true } } });
     let no = |error: &str| json!({ "ok": false, "error": error });
@@ -76,7 +76,7 @@ fn refusals() -> Vec<Refusal> {
     let metadata = json!({ "message": "Resource not accessible by personal access token" });
     let mut all = repository();
     all.extend([
-        // A fine-grained token with Metadata alone reads the repository all the same.
+        // A fine-grained token with only Metadata can still read the repository.
         ("destination.refused", issues, 403, metadata),
         ("destination.refused", channel, 200, no("not_in_channel")),
         ("destination.refused", auth, 200, no("token_revoked")),

@@ -1,5 +1,5 @@
-//! Vendors that reports go to, on this machine: they answer what a look asks as the vendors document it, and keep count
-//! of what would have changed anything, which is nothing.
+//! Fakes the vendors that reports go to. They answer the doctor's requests as the vendors document them, and count
+//! the requests that would change something; the count must be zero.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// `maria@example.com:hush`, as every one of them wants it.
+/// `maria@example.com:hush`, as every vendor expects it.
 const BASIC: &str = "Basic bWFyaWFAZXhhbXBsZS5jb206aHVzaA==";
 
-/// What a path answers: a status, headers, a body.
+/// The answer of a path: status, headers, body.
 type Says = (u16, Vec<(&'static str, String)>, Value);
 
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    /// From now on a path answers this.
+    /// Sets the answer of a path.
     pub(super) fn says(&self, path: &str, status: u16, body: Value) {
         self.inside
             .lock()
@@ -59,7 +59,7 @@ impl World {
             .insert(path.to_owned(), (status, Vec::new(), body));
     }
 
-    /// The same with headers.
+    /// Sets the answer of a path, with headers.
     pub(super) fn says_with(&self, path: &str, headers: &[(&'static str, &str)], body: Value) {
         let headers = headers.iter();
         let headers = headers.map(|(name, value)| (*name, (*value).to_owned()));
@@ -71,12 +71,12 @@ impl World {
             .insert(path.to_owned(), says);
     }
 
-    /// All is as it was.
+    /// Restores the original answers.
     pub(super) fn mends(&self) {
         self.inside.lock().unwrap().says = good();
     }
 
-    /// What was asked: method, path and query.
+    /// Returns the requests so far: method, path and query.
     pub(super) fn asked(&self) -> Vec<String> {
         self.inside.lock().unwrap().asked.clone()
     }

@@ -1,4 +1,5 @@
-//! Scripts: queues, conversations, nonsense, obedience, latency, many at once; and the usage that the fake counts.
+//! Tests the scripts of the fake (queues, conversations, nonsense, obedience, latency, concurrency) and its usage
+//! counts.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::raw::{Raw, good, schema};
 
-/// The first call in an answer: its id, its tool, its arguments.
+/// Returns the first call in an answer: its id, its tool, its arguments.
 fn call(provider: Provider, answer: &Value) -> (String, String, Value) {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     match provider {
@@ -44,7 +45,6 @@ fn call(provider: Provider, answer: &Value) -> (String, String, Value) {
     }
 }
 
-/// The text of an answer.
 fn text(provider: Provider, answer: &Value) -> String {
     let pointer = match provider {
         Provider::OpenAi | Provider::Azure => "/choices/0/message/content",
@@ -60,7 +60,6 @@ fn text(provider: Provider, answer: &Value) -> String {
         .to_owned()
 }
 
-/// The same request, wanting a value of this schema.
 fn wanting(request: Raw, schema: &Value) -> Raw {
     match request.provider {
         Provider::OpenAi | Provider::Azure => {
@@ -86,7 +85,7 @@ fn wanting(request: Raw, schema: &Value) -> Raw {
     }
 }
 
-/// The same request, saying this last.
+/// Returns the request with this as the last message.
 fn saying(request: Raw, words: &str) -> Raw {
     match request.provider {
         Provider::OpenAi | Provider::Azure => {

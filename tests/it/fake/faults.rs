@@ -1,4 +1,4 @@
-//! F20 to F23 as they look on each wire.
+//! Tests faults F20 to F23 on the wire of each provider.
 
 use futures_util::FutureExt as _;
 use nightshift_tests::model::{Answer, Arguments, FakeModel, Fault, Provider, Script, Wait};
@@ -13,7 +13,7 @@ async fn after(provider: Provider, fault: Fault) -> Back {
     back
 }
 
-/// What a fault's body says at this place.
+/// Returns the value at this pointer in the body of a fault.
 async fn at(provider: Provider, fault: Fault, pointer: &str) -> Value {
     let back = after(provider, fault).await;
     assert_eq!(back.status, 200);
@@ -130,7 +130,7 @@ async fn a_model_that_is_not_there_is_told_in_each_providers_words() {
     }
 }
 
-/// A fault looks like this at each of these providers.
+/// Checks the form of a fault at each of these providers.
 async fn ends(fault: Fault, rows: impl IntoIterator<Item = (Provider, &'static str, Value)>) {
     for (provider, pointer, value) in rows {
         let said = at(provider, fault.clone(), pointer).await;
@@ -237,7 +237,7 @@ async fn f22_a_cut_answer_is_an_error_of_the_connection() {
     }
 }
 
-/// What comes once the fake lets go of it, whenever it took hold.
+/// Releases the fake until the hanging request ends, and returns the result.
 async fn released<T>(fake: &FakeModel, mut hanging: impl Future<Output = T> + Unpin) -> T {
     loop {
         tokio::select! {

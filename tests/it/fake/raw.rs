@@ -1,17 +1,16 @@
-//! Requests without an SDK: good ones of every provider, to be spoilt.
+//! Builds valid requests of every provider without an SDK, which tests then spoil.
 
 use std::sync::LazyLock;
 
 use nightshift_tests::model::{FakeModel, Provider};
 use serde_json::{Value, json};
 
-/// Keeps no connections, for each test has a runtime of its own.
+/// A client that keeps no connections, because each test has its own runtime.
 static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
     let client = reqwest::Client::builder().no_proxy();
     client.pool_max_idle_per_host(0).build().unwrap()
 });
 
-/// A request as it goes over the wire.
 #[derive(Debug, Clone)]
 pub(super) struct Raw {
     pub(super) provider: Provider,
@@ -20,7 +19,6 @@ pub(super) struct Raw {
     pub(super) body: Value,
 }
 
-/// What came back.
 #[derive(Debug)]
 pub(super) struct Back {
     pub(super) status: u16,
@@ -64,7 +62,7 @@ fn chat() -> Value {
     })
 }
 
-/// A good request with a tool: whoever gets it must take it.
+/// Returns a valid request with a tool.
 pub(super) fn good(provider: Provider) -> Raw {
     let (path, headers, body): (&str, &[(&str, &str)], Value) = match provider {
         Provider::OpenAi => (
@@ -123,7 +121,7 @@ pub(super) fn good(provider: Provider) -> Raw {
 }
 
 impl Raw {
-    /// The same with something else in the body, or nothing where the value is null.
+    /// Sets the value at a pointer of the body; null removes it.
     pub(super) fn with(mut self, pointer: &str, value: Value) -> Self {
         let (parent, name) = pointer.rsplit_once('/').unwrap();
         match self.body.pointer_mut(parent).unwrap() {
@@ -136,7 +134,7 @@ impl Raw {
         self
     }
 
-    /// The same with another header, or without it.
+    /// Sets a header, or removes it.
     pub(super) fn header(mut self, name: &str, value: Option<&str>) -> Self {
         self.headers.retain(|(known, _)| known != name);
         self.headers
@@ -144,7 +142,6 @@ impl Raw {
         self
     }
 
-    /// The same for another model.
     pub(super) fn model(mut self, model: &str) -> Self {
         match self.provider {
             Provider::Gemini => self.path = format!("/v1beta/models/{model}:generateContent"),
@@ -159,7 +156,6 @@ impl Raw {
         self
     }
 
-    /// Sends it.
     pub(super) async fn send(&self, fake: &FakeModel) -> Back {
         let response = self.response(fake).await.unwrap();
         Back {

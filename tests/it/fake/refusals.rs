@@ -1,4 +1,4 @@
-//! What each provider refuses, with its status and words: a good request, spoilt in one place.
+//! Tests what each provider refuses, with status and message: valid requests, each spoilt in one place.
 
 mod anthropic;
 mod bedrock;
@@ -10,7 +10,7 @@ use nightshift_tests::model::{Answer, FakeModel, Provider, Script};
 
 use super::raw::{Raw, good};
 
-/// A spoilt request, the status, and what the message must say.
+/// A spoilt request, the status, and the expected part of the message.
 type Row = (Raw, u16, &'static str);
 
 async fn fake() -> FakeModel {
@@ -18,7 +18,7 @@ async fn fake() -> FakeModel {
     FakeModel::start(script).await.unwrap()
 }
 
-/// Every row is refused, in the shape of its provider's errors, and recorded.
+/// Checks that every row is refused in the error format of its provider, and recorded.
 async fn refused(rows: Vec<Row>) {
     let fake = fake().await;
     let count = rows.len();
@@ -50,7 +50,7 @@ async fn refused(rows: Vec<Row>) {
     assert!(fake.requests().is_empty());
 }
 
-/// Every row is taken.
+/// Checks that every row is accepted.
 async fn taken(rows: Vec<Raw>) {
     let fake = fake().await;
     for request in rows {

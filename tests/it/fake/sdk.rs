@@ -1,7 +1,7 @@
-//! The official Python SDKs of all providers talk to the fake, and parse what it says into their own typed models.
+//! Runs the official Python SDKs of all providers against the fake; they parse its answers into their own types.
 //!
-//! `tests/services` installs them and names their Python in `NIGHTSHIFT_TEST_SDK_PYTHON`; where they are not, these
-//! tests are ignored, and so counted as skipped.
+//! `tests/services` installs them and names their Python in `NIGHTSHIFT_TEST_SDK_PYTHON`. Without them these tests
+//! are ignored, and so counted as skipped.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use nightshift_tests::model::{Answer, FakeModel, Fault, Provider, Reply, Script,
 use nightshift_tests::{files, root};
 use serde_json::{Value, json};
 
-/// What a driver said of each conversation.
+/// A driver's output for each conversation.
 type Told = BTreeMap<String, Value>;
 
 #[expect(
@@ -25,7 +25,7 @@ fn python() -> std::path::PathBuf {
         .into()
 }
 
-/// Runs a driver to its end.
+/// Runs a driver to its end and returns its output.
 async fn drive(fake: &FakeModel, provider: Provider, driver: &str, way: &[&str]) -> Told {
     let mut command = tokio::process::Command::new(python());
     command
@@ -66,12 +66,12 @@ fn calls() -> Answer {
         .and_call("asset_lookup", json!({"indicator": "10.0.0.6"}))
 }
 
-/// A text long enough to be streamed in pieces.
+/// Returns a text long enough to be streamed in pieces.
 fn text() -> String {
     "It is ours — a web server 🦀. ".repeat(10)
 }
 
-/// A structured value, then calls, then text; streamed text and streamed calls; and so on, as the drivers ask.
+/// Returns the replies that every driver starts with, a structured value, calls and text, followed by `more`.
 fn begin(more: impl IntoIterator<Item = Reply>) -> Vec<Reply> {
     let mut replies: Vec<Reply> = vec![
         Answer::value(verdict()).into(),
@@ -90,7 +90,7 @@ fn errors() -> [Reply; 3] {
     ]
 }
 
-/// Conversations came out right, and errors as the errors that the SDK has for them.
+/// Checks the conversations, and that errors became the SDK's own exceptions.
 fn hold(told: &Told, raised: &[(&str, &str, u16)]) {
     assert_eq!(told["structured"]["parsed"], verdict());
     assert_eq!(told["tools"]["name"], "asset_lookup");
@@ -103,7 +103,7 @@ fn hold(told: &Told, raised: &[(&str, &str, u16)]) {
     }
 }
 
-/// The fake refused exactly what the driver did wrong on purpose.
+/// Checks that the fake refused exactly the requests that are wrong on purpose.
 fn refused(fake: &FakeModel, on_purpose: usize) {
     let refusals = fake.refusals();
     assert_eq!(refusals.len(), on_purpose, "{refusals:#?}");
@@ -287,7 +287,7 @@ async fn amazons_sdk_talks_to_the_fake() {
     refused(&fake, 3);
 }
 
-/// What Anthropic's SDK says of models that end: their names, and when.
+/// Returns the models that Anthropic's SDK lists as deprecated: their names and end dates.
 async fn ending() -> BTreeMap<String, String> {
     let say = "import json; from anthropic.resources.messages.messages import DEPRECATED_MODELS as ending; print(json.dumps(ending))";
     let mut command = tokio::process::Command::new(python());
@@ -324,7 +324,7 @@ async fn people_are_told_of_no_model_that_ends() {
         let text = std::fs::read(&path).unwrap();
         for name in named.find_iter(&String::from_utf8_lossy(&text)) {
             found += 1;
-            // Bedrock puts the version of a model after its name.
+            // Bedrock appends a version to the name of a model.
             let (name, path) = (name.as_str(), path.display());
             let of = |end: &&String| name == *end || name.starts_with(&format!("{end}-v"));
             wrong.extend(ending.keys().find(of).map(|end| format!("{path}: {end}")));

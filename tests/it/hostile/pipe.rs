@@ -1,4 +1,5 @@
-//! The whole pipe around the compromised analyst: a real store, admission, triage, reports; and what it is shown.
+//! Runs the whole pipeline around the compromised analyst: a real store, admission, triage and reports. Records the
+//! questions that the analyst is asked.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 use super::analyst::Hostile;
 use super::world::{Noon, Watched};
 
-/// What one question costs, in US dollars.
+/// The cost of one question in US dollars.
 pub(super) const QUESTION_USD: f64 = 0.0625;
 
-/// The compromised analyst, overheard and paid for.
+/// The compromised analyst with recorded questions and a cost per question.
 struct Overheard {
     analyst: Hostile,
     heard: Arc<Mutex<Vec<String>>>,
@@ -74,10 +75,10 @@ impl Analyst for Overheard {
     }
 }
 
-/// A store of its own, and a worker whose analyst is taken over.
+/// A store, and a worker with the compromised analyst.
 pub(super) struct Pipe {
     pub(super) store: SqliteStore,
-    /// Every question that was asked, as it was put.
+    /// Every question, as it was asked.
     pub(super) heard: Arc<Mutex<Vec<String>>>,
     triage: Triage,
     watched: Arc<Watched>,
@@ -85,7 +86,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// A pipe with this budget for a day; 0 is no cap.
+    /// Creates a pipe with this day budget; 0 means no limit.
     pub(super) fn new(analyst: Hostile, day_usd: f64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&SqliteOptions {
@@ -149,7 +150,7 @@ impl Pipe {
         }
     }
 
-    /// Takes alerts in; `always` has each triaged, whatever its feed says of it.
+    /// Admits alerts; with `always`, each is triaged whatever its feed says.
     pub(super) async fn accept(&self, alerts: Vec<Alert>, always: bool) -> Vec<Accepted> {
         let arrivals = alerts.into_iter().map(|alert| Arrival {
             source: "hostile".to_owned(),
@@ -163,7 +164,7 @@ impl Pipe {
         self.store.accept(arrivals.collect()).await.unwrap()
     }
 
-    /// Triages all that waits, one case after the other, and checks what must hold of each.
+    /// Triages all waiting cases one after the other and checks the invariants of each.
     pub(super) async fn work(&self) -> Vec<State> {
         let release = CancellationToken::new();
         let mut ended = Vec::new();

@@ -1,4 +1,4 @@
-//! Registers and lists full of rows that are true and about others, and people who cleared others.
+//! Registers and lists full of true rows about others, and past cases of others that people cleared.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ const CHANGES: &str = "id,subject,actor,from,until,status,approved_by,summary,ex
 const IDENTITIES: &str = "principal,aliases,kind,owner,mfa,usual_networks,access_keys,status,expected_findings,approved_by,valid_from,valid_until\n\
     other-role,arn:aws:iam::999988887777:role/other-role,role,team-x,false,198.18.0.0/16,AKIAOTHER00000000001,active,*Recon*; *Discovery*; *Access*; *Travel*,x.yz,2020-01-01,2099-01-01\n\
     a.other,a.other@other.example,person,team-x,true,198.18.0.0/16,,active,*Recon*; *Discovery*; *Access*; *Travel*,x.yz,2020-01-01,2099-01-01\n";
-/// What is ours, the addresses of machines that are attacked among it.
+/// Our own networks, including the addresses of the attacked machines.
 const OWN: &str = "10.0.0.0/8\n172.16.0.0/12\n192.168.0.0/16\n198.18.0.0/15\n";
 const ALLOWED: &str = "198.18.7.9\nallowed.other.example\n";
 
-/// Somebody else's case, which a machine called benign, and a person too.
+/// A past case of somebody else that code and a person called benign.
 pub(super) struct Past;
 
 #[async_trait]
@@ -70,7 +70,7 @@ impl PastCases for Past {
     }
 }
 
-/// The configuration of each tool; what it reads is put in its place afterwards.
+/// Returns the configuration of each tool; the contents are put in afterwards.
 fn configs(setup: &Setup) -> Vec<Value> {
     let register = |kind: &str, name: &str| json!({"kind": kind, "name": name, "path": "x.csv"});
     let list = |meaning: &str| json!({"name": meaning, "path": "x.txt", "meaning": meaning});
@@ -93,7 +93,7 @@ fn configs(setup: &Setup) -> Vec<Value> {
     configs
 }
 
-/// The tools over these earlier cases, with what else the case has.
+/// Builds the tools over these past cases and the setup of the case.
 pub(super) fn tools(past: Arc<dyn PastCases>, setup: &Setup) -> Tools {
     let read = |config| serde_json::from_value(config).unwrap();
     let mut configs: Vec<ToolConfig> = configs(setup).into_iter().map(read).collect();

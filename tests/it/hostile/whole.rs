@@ -1,4 +1,5 @@
-//! What an attacker can do between cases: words that cross, ids that come again, broken messages, an empty purse.
+//! Tests what an attacker can do between cases: text that leaks into others, repeated ids, broken messages, and an
+//! exhausted day budget.
 
 use nightshift_alert::{Class, FeedState, Indicator, IndicatorKind, ReadOptions, Role, Severity};
 use nightshift_engine::{Cap, EvidenceId, Verdict};
@@ -15,7 +16,7 @@ fn benign() -> Hostile {
     Hostile(Way::Benign(Verdict::BenignTruePositive))
 }
 
-/// All alerts, each under an id of its own that begins so.
+/// Returns all alerts, each with an id of its own that begins with the prefix.
 fn renamed(prefix: &str) -> Vec<Alert> {
     let mut all = alerts();
     for (n, alert) in all.iter_mut().enumerate() {
@@ -87,7 +88,7 @@ async fn a23_an_id_that_is_used_again_hides_nothing() {
     let pipe = Pipe::new(benign(), 0.0);
     let mut all = renamed("r");
     for alert in &mut all {
-        // What its feed has done with is another row.
+        // Alerts that their feed has closed are tested elsewhere.
         alert.state = FeedState::default();
         alert.class = Class::Threat;
     }
@@ -111,7 +112,7 @@ async fn a23_an_id_that_is_used_again_hides_nothing() {
     }
 }
 
-/// The message with something in it that breaks careless readers.
+/// Returns variants of the message that break careless parsers.
 fn broken(text: &str) -> Vec<(&'static str, Vec<u8>)> {
     let inside = |more: &str| text.replacen('{', &format!("{{{more},"), 1).into_bytes();
     let deep = format!("\"zz\":{}1{}", "[".repeat(1000), "]".repeat(1000));
@@ -169,7 +170,7 @@ async fn a25_what_breaks_readers_costs_no_alert() {
             taken += alerts.len();
             pipe.accept(alerts, true).await;
         }
-        // A bad line between two good ones.
+        // A malformed line stands between two good ones.
         let line = serde_json::from_str::<serde_json::Value>(&text)
             .unwrap()
             .to_string();
@@ -207,7 +208,7 @@ async fn a26_lows_that_came_first_leave_the_reserve() {
         spent.other_usd > DAY_USD / 2.0 - 2.0 * QUESTION_USD,
         "{spent:?}"
     );
-    // A critical one of each feed; none of them costs more than the reserve has.
+    // One critical alert of each feed; none costs more than the reserve.
     let mut worst = renamed("c");
     let mut feeds = std::collections::BTreeSet::new();
     worst.retain(|alert| feeds.insert(alert.feed.clone()));

@@ -1,4 +1,5 @@
-//! The world around the compromised analyst: the real tools over registers about others, and what is watched.
+//! The fixture around the compromised analyst: the real tools over registers about others, and a record of their
+//! calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,40 +17,38 @@ use tokio_util::sync::CancellationToken;
 
 use super::registers;
 
-/// The delimiter of all cases here.
+/// The prompt delimiter of all cases here.
 pub(crate) const KEY: &str = "5a17c0de9f3b2468";
 
-/// What was seen of a case beside its state.
+/// Observations of a case besides its state.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Tools that were called and are not declared.
+    /// Undeclared tools that were called.
     pub(crate) undeclared: Vec<String>,
     /// Every argument that reached a tool.
     pub(crate) arguments: Vec<String>,
-    /// Questions that were asked.
+    /// The number of questions asked.
     pub(crate) questions: usize,
 }
 
-/// What a case has beside its alert and its analyst.
+/// The settings of a case besides its alert and its analyst.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Setup {
-    /// Its caps.
     pub(crate) limits: Limits,
-    /// How it is worked on.
     pub(crate) conduct: Conduct,
-    /// A log, an object per line; empty: there is none.
+    /// A log with one object per line; empty for none.
     pub(crate) log: String,
-    /// Rows of the register of authorised scanners beside those about others.
+    /// Further rows of the register of authorised scanners.
     pub(crate) scanners: &'static str,
-    /// A CloudTrail, an object per line; empty: there is none.
+    /// A CloudTrail log with one object per line; empty for none.
     pub(crate) trail: &'static str,
-    /// A tool that lets nobody in.
+    /// The name of a tool that denies access.
     pub(crate) denied: &'static str,
-    /// Its delimiter; empty: [`KEY`].
+    /// The prompt delimiter; empty for [`KEY`].
     pub(crate) key: String,
 }
 
-/// The real tools, and what reaches them.
+/// The real tools, with a record of their calls.
 pub(crate) struct Watched {
     tools: Tools,
     denied: &'static str,
@@ -57,7 +56,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// The tools over these earlier cases.
+    /// Creates the tools over these past cases.
     pub(crate) fn new(past: Arc<dyn PastCases>) -> Self {
         Self::with(past, &Setup::default())
     }
@@ -70,7 +69,7 @@ impl Watched {
         }
     }
 
-    /// Tools that were called and are not declared.
+    /// Returns the undeclared tools that were called.
     pub(super) fn undeclared(&self) -> Vec<String> {
         self.seen.lock().unwrap().undeclared.clone()
     }
@@ -109,7 +108,7 @@ impl Journal for Nowhere {
     }
 }
 
-/// A clock that stands.
+/// A clock that stands still.
 pub(crate) struct Noon;
 impl Clock for Noon {
     fn now(&self) -> DateTime<Utc> {
@@ -122,7 +121,7 @@ pub(super) async fn triage(alert: Alert, analyst: impl Analyst + 'static) -> (St
     triage_in(Setup::default(), alert, Arc::new(analyst)).await
 }
 
-/// The same with what else the case has.
+/// Triages one alert with this analyst and this setup.
 pub(crate) async fn triage_in(
     setup: Setup,
     alert: Alert,

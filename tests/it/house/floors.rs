@@ -1,11 +1,12 @@
-//! The arrows between crates: each may use what the table says and what that uses, never a crate above or beside it.
+//! Checks the dependencies between crates: each may use its row of the table and what that row uses, but never a
+//! crate above or beside it.
 
 use std::collections::BTreeSet;
 
 use super::metadata;
 
-/// Every package there may be, from the ground up, with the crates that it stands on. Packages on one floor are
-/// siblings: none uses another. A new crate needs a reason in `docs/decisions/` and a row here.
+/// Every package, from the bottom up, with the crates that it depends on. Packages on one floor never use each other.
+/// A new crate needs a decision in `docs/decisions/` and a row here.
 pub(super) const FLOORS: [(&str, &[&str]); 15] = [
     ("nightshift-alert", &[]),
     ("nightshift-expression", &[]),
@@ -40,7 +41,7 @@ pub(super) const FLOORS: [(&str, &[&str]); 15] = [
     ("nightshift-chaos", &["nightshift-tests"]),
 ];
 
-/// What a package may use: its row, and the rows of those.
+/// Returns the packages that a package may use, directly or through its row.
 fn may_use(package: &str) -> BTreeSet<&'static str> {
     let below = FLOORS
         .iter()
@@ -52,7 +53,7 @@ fn may_use(package: &str) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// The arrow, in words, if the table does not have it.
+/// Returns a message when the table does not allow the dependency.
 fn forbidden(package: &str, used: &str) -> Option<String> {
     (!may_use(package).contains(used))
         .then(|| format!("{package} uses {used}, which is above or beside it"))

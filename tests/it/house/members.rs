@@ -1,4 +1,4 @@
-//! The members of the workspace: their order, their folders, and what every manifest says.
+//! Checks the members of the workspace: their order, their folders, and common fields of the manifests.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use regex::Regex;
 use super::floors::FLOORS;
 use super::{folder, metadata, text};
 
-/// The names in the first column of a Markdown table, as they stand between backticks.
+/// Returns the names in backticks in the first column of a Markdown table.
 fn first_column(markdown: &str) -> Vec<String> {
     let row = Regex::new(r"(?m)^\|\s*`([^`]+)`\s*\|").unwrap();
     row.captures_iter(markdown)

@@ -1,4 +1,4 @@
-//! Tests named after a guarantee, fault, attack or reference row refer to one that `docs/guarantees.md` explains.
+//! Checks that `docs/guarantees.md` explains each guarantee, fault, attack or reference that a test is named after.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::{text, texts};
 
-/// The numbers that a test's name begins with: `f17_f18_a_full_disk_…` → F17, F18.
+/// Returns the numbers at the start of a test's name: `f17_f18_a_full_disk_…` → F17, F18.
 fn numbers(name: &str) -> Vec<String> {
     let number = Regex::new(r"^([gfar])0*([0-9]+)_").unwrap();
     let mut rest = name;
@@ -18,7 +18,7 @@ fn numbers(name: &str) -> Vec<String> {
     found
 }
 
-/// The numbers that have a row.
+/// Returns the numbers that have a row.
 fn explained(markdown: &str) -> BTreeSet<String> {
     Regex::new(r"(?m)^\| ([GFAR][0-9]+) \|")
         .unwrap()

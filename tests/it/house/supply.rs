@@ -1,5 +1,5 @@
-//! What others' code may come in: licences, banned crates, sources. `deny.toml` is the one list; `cargo deny` reads it
-//! too, where it is installed, and adds the advisories, which need a network.
+//! Checks third-party code: licences, banned crates, sources. The rules stand in `deny.toml` alone. `cargo deny`
+//! reads it too where installed, and adds the advisories, which need a network.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -9,8 +9,8 @@ use spdx::{Expression, LicenseReq, ParseMode};
 
 use super::{metadata, text};
 
-/// Names and versions of what is built for some platform with some feature of ours. `cargo metadata` lists more: crates
-/// behind features of others that nobody switches on.
+/// Returns names and versions of all crates that are built on some platform with some feature of ours. `cargo
+/// metadata` also lists crates behind features of dependencies that are never enabled.
 fn built() -> BTreeSet<(String, String)> {
     let listed = Command::new(env!("CARGO"))
         .args([
@@ -65,14 +65,14 @@ fn allowed(deny: &toml::Table) -> Vec<String> {
         .collect()
 }
 
-/// Whether an SPDX expression can be met with the allowed licences alone.
+/// Returns whether the allowed licences satisfy an SPDX expression.
 fn is_met(expression: &str, allowed: &[String]) -> bool {
     let meets = |wanted: &LicenseReq| allowed.iter().any(|licence| *licence == wanted.to_string());
     Expression::parse_mode(expression, ParseMode::LAX)
         .is_ok_and(|expression| expression.evaluate(meets))
 }
 
-/// Whether a package is what an entry of `bans.deny` names: `crate = "name"`, or `"name:requirement"`.
+/// Returns whether an entry of `bans.deny` names a package: `crate = "name"`, or `"name:requirement"`.
 fn is_named_by(entry: &str, package: &Package) -> bool {
     let (name, wanted) = entry.split_once(':').unwrap_or((entry, "*"));
     let wanted = cargo_metadata::semver::VersionReq::parse(wanted).unwrap();

@@ -1,4 +1,4 @@
-//! Words that one place only may say: SQL of our schema, names of metrics.
+//! Checks that SQL of our schema and names of metrics occur in one place only.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use regex::{Regex, RegexBuilder};
 use super::floors::FLOORS;
 use super::{text, texts};
 
-/// Where metrics are declared.
+/// The file that declares the metrics.
 const METRICS: &str = "worker/cli/src/metrics.rs";
 
-/// The tables and views that the migrations make.
+/// Returns the tables and views that the migrations create.
 fn tables() -> BTreeSet<String> {
     let made = Regex::new(r"CREATE (?:TABLE|VIEW) (?:IF NOT EXISTS )?(\w+)").unwrap();
     texts("migrations", &["sql"])
@@ -19,8 +19,8 @@ fn tables() -> BTreeSet<String> {
         .collect()
 }
 
-/// Finds statements over these tables. Prose says "from cases" too: only a whole clause, or a keyword in capitals,
-/// counts.
+/// Builds a pattern for statements over these tables. Prose says "from cases" too, so only a whole clause or a
+/// keyword in capitals matches.
 fn statements(tables: &BTreeSet<String>) -> Regex {
     let names = tables.iter().cloned().collect::<Vec<_>>().join("|");
     RegexBuilder::new(&format!(
@@ -31,7 +31,7 @@ fn statements(tables: &BTreeSet<String>) -> Regex {
     .unwrap()
 }
 
-/// Metric names in a text: `nightshift_…`, but for crate names.
+/// Returns the metric names in a text: `nightshift_…` except names of crates.
 fn metrics(text: &str) -> BTreeSet<String> {
     Regex::new(r"\bnightshift_[a-z_]+\b")
         .unwrap()

@@ -1,4 +1,5 @@
-//! Each adapter against the strict fake: what is asked is taken, what is answered is read, and each fault has its error.
+//! Tests each adapter against the strict fake: its requests are accepted, answers are parsed, and each fault maps to
+//! its error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 
 use super::desk::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, VENDOR, WIRES, Wire};
 
-/// A question with a tool at hand and an answer in JSON.
+/// Returns a question with a tool and a JSON answer.
 pub(super) fn request() -> ChatRequest {
     let schema = json!({"type": "object", "additionalProperties": false, "required": ["verdict", "why"],
         "properties": {"verdict": {"type": "string", "enum": ["malicious", "benign"]}, "why": {"type": "string"}}});
@@ -43,13 +44,13 @@ pub(super) fn said(role: Role, parts: Vec<Part>) -> ChatMessage {
     ChatMessage { role, parts }
 }
 
-/// A model that shows its reasoning, behind a server that says it by two names.
+/// A reasoning model behind a server that returns the reasoning under two names.
 pub(super) const VLLM: Wire = Wire {
     model: "deepseek-ai/DeepSeek-V3.1",
     ..OPENAI
 };
 
-/// Every wire, streamed where its provider streams, and in one piece.
+/// Returns every wire twice: streamed where its provider streams, and not streamed.
 fn pieces() -> impl Iterator<Item = (Wire, Option<bool>)> {
     let both = |wire| [None, Some(false)].map(|stream| (wire, stream));
     WIRES.into_iter().chain([VENDOR, VLLM]).flat_map(both)
@@ -61,7 +62,7 @@ fn in_pieces(wire: Wire, stream: Option<bool>, fake: &FakeModel) -> Arc<dyn Chat
     wire.connect_as(&config)
 }
 
-/// Each answer came in pieces, or none did.
+/// Returns whether every request was streamed, or not, as configured.
 fn are_streamed(fake: &FakeModel, wire: Wire, stream: Option<bool>) -> bool {
     let wanted = stream.is_none() && wire.fake != Provider::Bedrock;
     fake.requests().iter().all(|seen| seen.streamed == wanted)
@@ -88,7 +89,7 @@ async fn an_answer_to_a_schema_comes_back_whole() {
         assert_eq!(answer.stop, StopReason::Done, "{wire:?}");
         assert_eq!(answer.model, wire.name());
         assert!(answer.usage.input_tokens > 0 && answer.usage.output_tokens > 0);
-        // Converse gives its id in a header, for logs alone.
+        // Converse sends its request id only in a header, for logs.
         assert_eq!(answer.id.is_some(), wire.fake != Provider::Bedrock);
     }
 }
@@ -185,7 +186,7 @@ async fn an_answer_has_room_whatever_is_reasoned_before_it() {
     }
 }
 
-/// What comes of a fault, asked with this much time.
+/// Returns the result of a fault under this deadline.
 async fn after(wire: Wire, fault: Fault, time: Duration) -> Result<ChatAnswer, ChatError> {
     let fake = FakeModel::start(Script::queue([fault])).await.unwrap();
     let mut request = request();
@@ -271,7 +272,7 @@ async fn f21_f22_what_gives_no_answer_has_its_error() {
     }
 }
 
-/// The names of the calls of an answer, and how many of them have an object for arguments.
+/// Returns the names of the calls in an answer, and how many have an object as arguments.
 fn calls(answer: &ChatAnswer) -> (Vec<String>, usize) {
     let names = answer.calls().map(|call| call.name.clone()).collect();
     let is_object =

@@ -1,4 +1,4 @@
-//! A20 and A21 through the program: what a model must never be sent, whatever it asks for.
+//! Tests attacks A20 and A21 through the program: secrets that a model must never receive, whatever it asks for.
 
 use nightshift_tests::model::{FakeModel, Script};
 use nightshift_tests::{Place, Ran};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::desk::{WIRES, Wire};
 use super::taken::{FEEDS, infect, log, message, obeys};
 
-/// A feed that the program must be told of, registers about others, and a log that says these words.
+/// Returns a place with a generic feed, a watch list, and a log that contains these words.
 fn place(wire: Wire, fake: &FakeModel, words: &str) -> Place {
     let mut place = Place::new().unwrap();
     wire.tell(&mut place, fake);
@@ -32,7 +32,7 @@ fn run(place: &Place, wire: Wire, sent: &Value) -> (Ran, Value) {
     (ran, report)
 }
 
-/// The same finding under another id, so that it is another case.
+/// Gives the finding another id, so that it opens another case.
 fn renamed(mut sent: Value) -> Value {
     fn rename(value: &mut Value) {
         match value {
@@ -96,7 +96,7 @@ async fn a20_no_text_of_another_case_reaches_the_model() {
     }
 }
 
-/// Letters and digits that look random.
+/// Returns letters and digits that look random.
 fn noise(length: usize) -> String {
     "q7Zk2Vx9Lm4Tb8Rw3Yd6Nc1Hf5Gs0Jp"
         .chars()
@@ -105,7 +105,7 @@ fn noise(length: usize) -> String {
         .collect()
 }
 
-/// Kinds of secrets; `{N40}` is 40 letters and digits that look random, `{H40}` 40 hexadecimal ones.
+/// Kinds of secrets; `{N40}` is 40 random-looking letters and digits, `{H40}` 40 hexadecimal ones.
 const SECRETS: &[&str] = &[
     "aws_secret_access_key = {N40}",
     "IQoJb3JpZ2luX2Vj{N120}",
@@ -163,12 +163,11 @@ const SECRETS: &[&str] = &[
     "-----BEGIN RSA PRIVATE KEY-----\n{N64}\n-----END RSA PRIVATE KEY-----",
 ];
 
-/// One of each kind.
 fn secrets() -> Vec<String> {
     SECRETS.iter().map(|kind| filled(kind)).collect()
 }
 
-/// A kind with its random part.
+/// Fills in the random part of a kind.
 fn filled(kind: &str) -> String {
     let mut text = String::new();
     let mut rest = kind;
@@ -188,7 +187,7 @@ fn filled(kind: &str) -> String {
     text + rest
 }
 
-/// What of a secret must stand nowhere: sixteen letters of its random part, or its password.
+/// Returns the parts of secrets that must occur nowhere: sixteen characters of a random part, or the password.
 fn hidden() -> Vec<String> {
     let passwords = ["Tr0ub4dor", "S3cretPw", "correct-horse"].map(str::to_owned);
     [
@@ -242,7 +241,7 @@ async fn a21_fifty_kinds_of_secrets_reach_neither_model_nor_report_nor_journal()
     }
 }
 
-/// What stands before and after a text.
+/// Returns the surroundings of a text, for messages.
 fn around(text: &str, what: &str) -> String {
     let Some((before, after)) = text.split_once(what) else {
         return String::new();

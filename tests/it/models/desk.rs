@@ -1,4 +1,4 @@
-//! The four providers: how the program is told of each, and how the library is.
+//! The four providers, with their configuration for the program and for the library.
 
 use std::sync::Arc;
 
@@ -7,24 +7,22 @@ use nightshift_llm::{KeyPlace, KeyRef, KeySource, ModelConfig, Server, connect};
 use nightshift_tests::Place;
 use nightshift_tests::model::{FakeModel, Provider};
 
-/// A provider's wire.
+/// A provider's wire and its configuration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wire {
-    /// As the fake names it.
+    /// The provider in the fake.
     pub(super) fake: Provider,
-    /// As the product does.
+    /// The provider in the product.
     pub(super) provider: nightshift_llm::Provider,
-    /// A model of it.
     pub(super) model: &'static str,
-    /// The environment variable of its key.
+    /// The environment variable of the API key.
     pub(super) key: &'static str,
-    /// That of its address.
+    /// The environment variable of the address.
     pub(super) address: &'static str,
-    /// Which server it is, where the configuration says so.
+    /// The kind of server, when the configuration names it.
     pub(super) server: Option<Server>,
 }
 
-/// All four.
 pub(super) const WIRES: [Wire; 4] = [OPENAI, ANTHROPIC, GEMINI, BEDROCK];
 
 pub(super) const OPENAI: Wire = Wire {
@@ -35,7 +33,7 @@ pub(super) const OPENAI: Wire = Wire {
     address: "OPENAI_BASE_URL",
     server: None,
 };
-/// The same as OpenAI itself is asked.
+/// The wire of OpenAI itself.
 pub(super) const VENDOR: Wire = Wire {
     server: Some(Server::Openai),
     ..OPENAI
@@ -65,23 +63,22 @@ pub(super) const BEDROCK: Wire = Wire {
     server: None,
 };
 
-/// A key that no provider gave out.
+/// A made-up API key.
 const KEY: &str = "key-of-the-tests-0123456789";
 
 impl Wire {
-    /// `provider/model`.
+    /// Returns `provider/model`.
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
     }
 
-    /// Tells the program where this provider is, as people tell its SDK.
+    /// Sets the environment variables of this provider's SDK.
     pub(super) fn tell(&self, place: &mut Place, fake: &FakeModel) {
         place.set(self.key, KEY);
         place.set(self.address, &fake.base_url(self.fake));
         place.set("AWS_REGION", "eu-west-1");
     }
 
-    /// The same as a `[[model]]`.
     pub(crate) fn table(&self, fake: &FakeModel, more: &str) -> String {
         format!(
             "[[model]]\nname = \"main\"\nprovider = \"{}\"\nmodel = \"{}\"\nbase_url = \"{}\"\napi_key = \"{KEY}\"\n{more}\n",
@@ -91,7 +88,6 @@ impl Wire {
         )
     }
 
-    /// The same for the library.
     pub(super) fn config(&self, fake: &FakeModel) -> ModelConfig {
         let mut config = ModelConfig::new(self.provider, self.model);
         config.base_url = Some(fake.base_url(self.fake));
@@ -100,12 +96,12 @@ impl Wire {
         config
     }
 
-    /// The adapter alone.
+    /// Creates the adapter alone.
     pub(super) fn connect(&self, fake: &FakeModel) -> Arc<dyn ChatModel> {
         self.connect_as(&self.config(fake))
     }
 
-    /// The same with another configuration.
+    /// Creates the adapter with another configuration.
     pub(super) fn connect_as(&self, config: &ModelConfig) -> Arc<dyn ChatModel> {
         connect(config, Some(key())).unwrap()
     }

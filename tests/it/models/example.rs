@@ -1,10 +1,9 @@
-//! The worked example of reference R1 as a model would answer it: a function of the question that it sees.
+//! Answers the worked example of reference R1 as a model would, as a function of the question.
 
 use nightshift_tests::Place;
 use nightshift_tests::model::{Answer, Seen};
 use serde_json::{Value, json};
 
-/// What a request asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
     Plan,
@@ -23,7 +22,7 @@ impl Question {
         Self::Conclude,
     ];
 
-    /// The question of a request, by the heading of its task.
+    /// Returns the question of a request, by the heading of its task.
     pub(crate) fn of(seen: &Seen) -> Self {
         let text = seen.text();
         let (_, task) = text
@@ -35,18 +34,17 @@ impl Question {
     }
 }
 
-/// A step of a plan.
+/// Returns a step of a plan.
 pub(super) fn step(id: &str, description: &str, tool: &str) -> Value {
     json!({"id": id, "description": description, "expected": "a hit", "tools": [tool], "calls": [],
         "depends_on": [], "key": false})
 }
 
-/// A step's result.
 fn result(outcome: &str, summary: &str) -> Answer {
     Answer::value(json!({"outcome": outcome, "summary": summary, "findings": []}))
 }
 
-/// The first look at a step, and what comes of it.
+/// Answers a turn: the first call of a step, then its result.
 fn turn(seen: &Seen) -> Answer {
     let text = seen.text();
     let (_, block) = text.rsplit_once(" step>\n").expect("a turn has a step");
@@ -75,7 +73,7 @@ fn turn(seen: &Seen) -> Answer {
     }
 }
 
-/// The number of the evidence that this call brought, as the conclusion is shown it; none where it brought none.
+/// Returns the evidence number of this call from the prompt of the conclusion, if the call has evidence.
 fn evidence(text: &str, tool: &str, value: &str) -> Option<Value> {
     let head = |line: &&str| {
         line.contains(&format!(r#""tool":"{tool}""#)) && line.contains(&format!(r#"":"{value}""#))
@@ -122,7 +120,7 @@ fn conclusion(seen: &Seen) -> Answer {
     }))
 }
 
-/// What the model of the example answers.
+/// Answers a question as the model of the example does.
 pub(crate) fn answer(seen: &Seen) -> Answer {
     match Question::of(seen) {
         Question::Plan => Answer::value(json!({
@@ -148,7 +146,7 @@ pub(crate) fn answer(seen: &Seen) -> Answer {
     }
 }
 
-/// A place with the logs of the example, and what else its configuration says.
+/// Returns a place with the logs of the example and further configuration.
 pub(super) fn place(more: &str) -> Place {
     let place = Place::new().unwrap();
     let tools = logs(&place);
@@ -158,7 +156,7 @@ pub(super) fn place(more: &str) -> Place {
     place
 }
 
-/// Puts the logs of the example into a place; the tools that read them.
+/// Writes the logs of the example and returns the configuration of the tools that read them.
 pub(crate) fn logs(place: &Place) -> String {
     let audit = json!({
         "logName": "projects/production-project-12345/logs/cloudaudit.googleapis.com%2Factivity",

@@ -1,5 +1,5 @@
-//! A step that one model began goes on at another: what the first called, thought and named goes to the next so that it
-//! takes it.
+//! Tests a step that one model begins and another continues. The second model must accept the calls, reasoning and
+//! ids of the first.
 
 use nightshift_llm::Chain;
 use nightshift_llm::chat::{ChatModel, ChatRequest, Part, Role};
@@ -9,16 +9,16 @@ use serde_json::json;
 use super::adapters::{VLLM, request, said};
 use super::desk::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, Wire};
 
-/// Models of each kind that thinks, or tells of its calls in its own way.
+/// Reasoning models of each kind, and one with call ids of its own form.
 const BEGIN: [Wire; 6] = [ANTHROPIC, BEDROCK, GEMINI, OPENAI, VLLM, KIMI];
 
-/// Its ids of calls are of letters that others do not take, and the same in each turn.
+/// A model whose call ids use characters that others refuse, and repeat in each turn.
 const KIMI: Wire = Wire {
     model: "moonshotai/Kimi-K2-Instruct",
     ..OPENAI
 };
 
-/// Others of the same kinds, with those whose thinking has a budget.
+/// Other models of the same kinds, including those with a reasoning budget.
 const GO_ON: [Wire; 6] = [
     Wire {
         model: "claude-haiku-4-5",
@@ -46,7 +46,7 @@ const GO_ON: [Wire; 6] = [
     },
 ];
 
-/// One turn: the calls of an answer with their results are told before the next.
+/// Runs one turn and appends the calls of the answer with their results to the request.
 async fn turn(model: &Chain, request: &mut ChatRequest) -> String {
     let answer = model.chat(request).await.unwrap();
     let results = answer.calls().map(|call| Part::Result {
@@ -87,7 +87,7 @@ async fn a_step_goes_on_at_the_next_model() {
             let fake = FakeModel::start(script).await.unwrap();
             let [first, next] = [main, spare].map(|wire| {
                 let mut config = wire.config(&fake);
-                // Of those that speak like OpenAI, the ones here take no effort.
+                // The models here with OpenAI's protocol take no reasoning effort.
                 let effort = (wire.fake != OPENAI.fake).then(|| "low".to_owned());
                 config.reasoning_effort = effort;
                 wire.connect_as(&config)

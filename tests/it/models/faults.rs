@@ -1,4 +1,5 @@
-//! Whatever a model does wrong, and at whichever question: `nightshift run` ends with a report, and softens nothing.
+//! Tests every fault of a model at every question: `nightshift run` still ends with a report, without a softer verdict
+//! or severity.
 
 use nightshift_tests::model::{Answer, Arguments, FakeModel, Fault, Provider, Reply, Script};
 use nightshift_tests::root;
@@ -7,23 +8,22 @@ use serde_json::{Value, json};
 use super::desk::{ANTHROPIC, BEDROCK, WIRES, Wire};
 use super::example::{self, Question};
 
-/// Seconds that a question has: what hangs and what is tried again ends then.
+/// The time limit of a question, which ends hanging requests and retries.
 const LIMITS: &str = "[limits]\nquestion_secs = 4\n";
 
-/// What the report of a run must say beside what each must.
+/// Expectations of a report beside the common ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
-    /// The playbook took over.
     TakenOver,
-    /// The model would not answer; the playbook took over, and nothing is decided.
+    /// The model refused, the playbook took over, and the verdict is inconclusive.
     Refused,
-    /// The model went on; calls were refused.
+    /// The model continued, and calls were refused.
     GoneOn,
-    /// Either of the two, as time and tokens allow.
+    /// Either the model continued or the playbook took over, depending on time and tokens.
     Either,
 }
 
-/// Runs the example with this fault at every asking of a question, or at the first alone.
+/// Runs the example with this fault at every request of a question, or only at the first.
 async fn run(wire: Wire, at: Question, fault: Fault, always: bool) -> Value {
     let has_many_calls = matches!(fault, Fault::ManyCalls(_));
     let of = format!("{fault:?} at {at:?} of {:?}", wire.fake);
@@ -55,7 +55,7 @@ async fn run(wire: Wire, at: Question, fault: Fault, always: bool) -> Value {
         "{of}"
     );
     let longest = fake.requests().iter().map(|seen| seen.text().len()).max();
-    // Every one of two hundred calls has to be told what became of it; the window bounds those, not this.
+    // Each of two hundred calls needs a result, so only the context window bounds such a request.
     assert!(
         longest < Some(200_000) || has_many_calls,
         "{of}: what is far too long is not sent back: {longest:?}"
@@ -77,7 +77,7 @@ async fn run(wire: Wire, at: Question, fault: Fault, always: bool) -> Value {
     report
 }
 
-/// A fault at every question, the providers in turn from this one on.
+/// Checks a fault at every question, rotating the providers from this one on.
 async fn holds(from: usize, fault: impl Fn() -> Fault, then: impl Fn(Question) -> Then) {
     for (n, at) in Question::ALL.into_iter().enumerate() {
         let mut wire = WIRES[(from + n) % WIRES.len()];
@@ -101,7 +101,7 @@ async fn holds(from: usize, fault: impl Fn() -> Fault, then: impl Fn(Question) -
     }
 }
 
-/// Arguments that Gemini's wire cannot carry: there they are objects.
+/// Returns whether the fault has arguments that are no object, which Gemini's protocol cannot carry.
 fn is_no_object(fault: &Fault) -> bool {
     matches!(fault, Fault::BadArguments(how) if *how != Arguments::Unfitting)
 }
@@ -110,7 +110,7 @@ fn taken_over(_: Question) -> Then {
     Then::TakenOver
 }
 
-/// Calls are refused where tools are on offer; elsewhere an answer of calls is none.
+/// Expects refused calls where tools are offered; elsewhere an answer of calls is invalid.
 fn refused_calls(at: Question) -> Then {
     if at == Question::Turn {
         Then::GoneOn
@@ -119,7 +119,7 @@ fn refused_calls(at: Question) -> Then {
     }
 }
 
-/// Two hundred calls cost time and tokens: the playbook may have to take over.
+/// Expects either outcome: two hundred calls use so much time and tokens that the playbook may have to take over.
 fn many_calls(at: Question) -> Then {
     if at == Question::Turn {
         Then::Either
@@ -188,7 +188,7 @@ async fn f22_a_model_that_hangs_is_held_by_the_days_budget() {
         .await
         .unwrap();
     let more = ANTHROPIC.table(&fake, "price = { input = 3.0, output = 15.0 }");
-    // The reserve of a question is three cents: one fits, and none beside what that one is charged with.
+    // The reserve of a question is three cents. One question fits, but none beside the charge for it.
     let limits = "[limits]\nquestion_secs = 1\nday_usd = 0.045\n";
     let place = example::place(&format!("{limits}{more}"));
     let alert = root().join("tests/fixtures/alerts/scc-crypto-miner.json");

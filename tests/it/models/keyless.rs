@@ -1,5 +1,5 @@
-//! A model that marks no step as key, beside a record that does clear the alert: it clears nothing before what the playbook
-//! would have asked has an answer.
+//! Tests a model that marks no step as key, beside a record that clears the alert. Nothing is cleared until the
+//! look-ups of the playbook have an answer.
 
 use nightshift_engine::{Leaning, Reason, Verdict};
 use nightshift_tests::model::{Answer, Seen, obey};
@@ -9,10 +9,10 @@ use super::example::{Question, step};
 use super::taken::{Case, alerts, pairs, triage};
 use crate::hostile::world::Setup;
 
-/// The address and the role of the alert are those of an approved test.
+/// A register in which address and role of the alert belong to an approved test.
 const SCANNER: &str = "s-9,203.0.113.42,secops,a test,ciso,2020-01-01,2099-01-01,*CredentialExfiltration*\n\
     s-9,arn:aws:iam::444455556666:role/prod-payments-worker.plain,secops,a test,ciso,2020-01-01,2099-01-01,*CredentialExfiltration*\n";
-/// The call that the alert tells of, one before it and one after it.
+/// The call that the alert reports, with one call before and one after it.
 const TRAIL: &str = r#"{"eventVersion": "1.10", "userIdentity": {"type": "AssumedRole", "arn": "arn:aws:sts::444455556666:assumed-role/prod-payments-worker.plain/i-0a1b2c3d4e5f60718", "accountId": "444455556666", "accessKeyId": "ASIAEXAMPLEKEY000001", "sessionContext": {"sessionIssuer": {"userName": "prod-payments-worker.plain"}}}, "eventTime": "2026-03-02T01:00:00Z", "eventSource": "s3.amazonaws.com", "eventName": "ListBuckets", "awsRegion": "eu-west-1", "sourceIPAddress": "203.0.113.42", "readOnly": true}
 {"eventVersion": "1.10", "userIdentity": {"type": "AssumedRole", "arn": "arn:aws:sts::444455556666:assumed-role/prod-payments-worker.plain/i-0a1b2c3d4e5f60718", "accountId": "444455556666", "accessKeyId": "ASIAEXAMPLEKEY000001", "sessionContext": {"sessionIssuer": {"userName": "prod-payments-worker.plain"}}}, "eventTime": "2026-03-02T02:29:51Z", "eventSource": "s3.amazonaws.com", "eventName": "ListBuckets", "awsRegion": "eu-west-1", "sourceIPAddress": "203.0.113.42", "readOnly": true}
 {"eventVersion": "1.10", "userIdentity": {"type": "AssumedRole", "arn": "arn:aws:sts::444455556666:assumed-role/prod-payments-worker.plain/i-0a1b2c3d4e5f60718", "accountId": "444455556666", "accessKeyId": "ASIAEXAMPLEKEY000001", "sessionContext": {"sessionIssuer": {"userName": "prod-payments-worker.plain"}}}, "eventTime": "2026-03-02T04:00:00Z", "eventSource": "s3.amazonaws.com", "eventName": "ListBuckets", "awsRegion": "eu-west-1", "sourceIPAddress": "203.0.113.42", "readOnly": true}
@@ -35,7 +35,7 @@ fn register() -> Vec<Value> {
     vec![about("scanners", "indicator", "203.0.113.42")]
 }
 
-/// All that the playbook would ask.
+/// Returns all calls of the playbook.
 fn all() -> Vec<Value> {
     let address = ["assets", "changes"].map(|tool| about(tool, "indicator", "203.0.113.42"));
     let trail = [
@@ -47,7 +47,7 @@ fn all() -> Vec<Value> {
     all
 }
 
-/// A model that asks so much and calls it an approved test.
+/// Triages a case with a model that makes these calls and concludes an approved test.
 async fn asking(calls: Vec<Value>, denied: &'static str) -> Case {
     let answers = move |seen: &Seen| -> Answer {
         match Question::of(seen) {
@@ -77,7 +77,7 @@ async fn asking(calls: Vec<Value>, denied: &'static str) -> Case {
     triage(vec![alert], &setup(denied), answers).await.remove(0)
 }
 
-/// What the model is told of the case when it is to conclude.
+/// Returns the prompt of the conclusion.
 fn told(case: &Case) -> String {
     let mut last = case.requests.iter().rev();
     let last = last.find(|seen| Question::of(seen) == Question::Conclude);

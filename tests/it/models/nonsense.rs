@@ -1,11 +1,11 @@
-//! Nonsense that fits the schemas, from seeds, over all strategies and wires: every case ends within its caps, and no
-//! verdict towards benign comes of it.
+//! Tests random answers that fit the schemas, over all strategies and wires: every case ends within its limits, and
+//! none gets a benign verdict.
 //!
-//! `NIGHTSHIFT_TEST_NONSENSE` sets how many cases there are, `NIGHTSHIFT_TEST_NONSENSE_FROM` the first seed: a failure
+//! `NIGHTSHIFT_TEST_NONSENSE` sets the number of cases, `NIGHTSHIFT_TEST_NONSENSE_FROM` the first seed. A failure
 //! names its seed, and `…_FROM=<seed> NIGHTSHIFT_TEST_NONSENSE=1` runs it alone.
 //!
-//! Each sixteenth case goes over the wire to the strict fake. A debug build needs some 20 ms for a request there, so the
-//! others have a model in the same process that draws from the same generator.
+//! Each sixteenth case goes over the wire to the strict fake. A request there takes some 20 ms in a debug build, so
+//! the other cases use a model in the same process with the same generator.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use super::taken::alerts;
 use crate::hostile::world::{Setup, triage_in};
 
 const CASES: u64 = 2_000;
-/// Cases that are worked on at the same time.
+/// The number of cases that run at the same time.
 const TOGETHER: usize = 8;
 const STRATEGIES: [Strategy; 4] = [
     Strategy::Auto,
@@ -45,7 +45,7 @@ fn told(name: &str, usual: u64) -> u64 {
     told.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// A model in this process that talks nonsense: values of the wanted schema, and calls of the tools on offer.
+/// A model in this process that answers with random values of the schema and random calls of the offered tools.
 struct Babble(ChatTraits);
 
 #[async_trait]
@@ -112,7 +112,7 @@ fn babble() -> ModelAnalyst {
     ModelAnalyst::new(PerQuestion::all(Arc::new(model)), Settings::default(), None)
 }
 
-/// What is different in each case.
+/// Returns the setup of a case from its seed.
 fn setup(seed: u64) -> Setup {
     let pick = |of: u64| seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & (of - 1);
     Setup {
@@ -162,7 +162,7 @@ async fn one(seed: u64, wire: Option<Wire>, analyst: Arc<ModelAnalyst>, alert: A
         "{of}: {} steps",
         state.steps().len()
     );
-    // Questions that were under way when the cap was reached are answered, each with one repair at the most.
+    // Questions under way when the limit was reached are answered, each with one repair at most.
     let most = limits.calls + 2 * u64::try_from(limits.parallel).unwrap();
     let made = state.charged().model_calls;
     assert!(

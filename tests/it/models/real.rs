@@ -1,6 +1,6 @@
-//! Real servers: llama.cpp with a very small model, and LiteLLM's proxy before the strict fake.
+//! Tests real servers: llama.cpp with a very small model, and LiteLLM's proxy in front of the strict fake.
 //!
-//! `tests/services` installs them; where they are not, these tests are ignored, and so counted as skipped.
+//! `tests/services` installs them. Without them these tests are ignored, and so counted as skipped.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -27,14 +27,12 @@ fn named(variable: &str) -> std::path::PathBuf {
     named.expect("tests/services names it").into()
 }
 
-/// The address that a line holds.
 fn address(line: &str) -> String {
     let words = &mut line.split_whitespace();
     let address = words.find(|word| word.starts_with("http://"));
     address.expect("a line with an address").to_owned()
 }
 
-/// Starts llama.cpp's server.
 fn llama() -> (Running, String) {
     let mut command = Command::new(named("NIGHTSHIFT_TEST_LLAMA_PYTHON"));
     command.arg(root().join("tests/llama"));
@@ -43,7 +41,7 @@ fn llama() -> (Running, String) {
     (running, address(&line))
 }
 
-/// The other questions of a case whose turns a real model has: one step, and nothing to say of what it brings.
+/// Answers the other questions of a case whose turns go to a real model: a plan of one step, and no changes.
 fn beside(seen: &Seen) -> Answer {
     Answer::value(match Question::of(seen) {
         Question::Plan => json!({
@@ -62,7 +60,7 @@ fn beside(seen: &Seen) -> Answer {
     })
 }
 
-/// A small finding, so that a prompt of it is short.
+/// Returns a small finding, which keeps the prompt short.
 fn finding() -> Value {
     let times = "2026-11-27T10:00:00Z";
     json!({
@@ -76,7 +74,7 @@ fn finding() -> Value {
     })
 }
 
-/// A server on a busy machine may take its time.
+/// Limits for a slow server on a busy machine.
 const PATIENT: &str = "[limits]\nday_usd = 20.0\nturns = 3\nminutes = 60\nquestion_secs = 1500\n\
     [[profile]]\nname = \"default\"\nmodels = { plan = [\"beside\"], turn = [\"small\"] }\n";
 
@@ -112,7 +110,6 @@ async fn llama_cpp_itself_calls_a_tool_and_ends_the_step_by_one() {
     );
 }
 
-/// Starts the proxy before a fake.
 fn litellm(place: &Place, fake: &FakeModel) -> (Running, String) {
     let model = |name: &str| {
         json!({"model_name": name, "litellm_params": {
@@ -122,7 +119,7 @@ fn litellm(place: &Place, fake: &FakeModel) -> (Running, String) {
     };
     let config =
         json!({"model_list": [model(OPENAI.model)], "general_settings": {"master_key": MASTER}});
-    // JSON is YAML.
+    // JSON is valid YAML.
     let path = place.file("litellm.yaml", config.to_string()).unwrap();
     let mut command = Command::new(named("NIGHTSHIFT_TEST_LITELLM"));
     command
@@ -144,7 +141,7 @@ fn litellm(place: &Place, fake: &FakeModel) -> (Running, String) {
     (running, address(&line))
 }
 
-/// The model behind the proxy, asked with this key.
+/// Creates the model behind the proxy, with this key.
 fn behind(address: &str, key: Option<&'static str>) -> Arc<dyn ChatModel> {
     let mut config = ModelConfig::new(OPENAI.provider, OPENAI.model);
     config.base_url = Some(format!("{address}/v1"));

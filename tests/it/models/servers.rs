@@ -1,4 +1,4 @@
-//! Cases with servers that speak OpenAI's chat completions in their own ways.
+//! Tests cases with servers that implement OpenAI's chat completions in their own ways.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::adapters::request;
 use super::desk::OPENAI;
 use super::example::{self, Question};
 
-/// The worked example on a server; its report, and the requests that were made.
+/// Runs the worked example on a server and returns its report and the fake with the requests.
 async fn example_on(server: Server) -> (Value, FakeModel) {
     let script = Script::by(example::answer).on(server);
     let fake = FakeModel::start(script).await.unwrap();

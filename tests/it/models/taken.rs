@@ -1,5 +1,5 @@
-//! A model that is taken over, and what it is shown: alerts of every feed with the attacker's words in each field that
-//! an attacker writes, registers full of rows that are true and about others, and a log that talks.
+//! Material for a compromised model: alerts of every feed with the attacker's words in each field that an attacker
+//! controls, registers full of true rows about others, and a log with the same words.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -16,7 +16,7 @@ use super::desk::WIRES;
 use super::example::{Question, step};
 use crate::hostile::world::{Outcome, Setup, triage_in};
 
-/// An alert of each feed, and where it is kept.
+/// An alert of each feed, with its file.
 pub(super) const FEEDS: [(&str, &str); 5] = [
     ("guardduty", "guardduty-eventbridge-credential-exfiltration"),
     ("scc", "scc-crypto-miner"),
@@ -25,7 +25,6 @@ pub(super) const FEEDS: [(&str, &str); 5] = [
     ("edr", ""),
 ];
 
-/// A feed that the configuration describes.
 fn edr() -> GenericFeed {
     let fields = [
         ("id", "/edr/id"),
@@ -46,7 +45,7 @@ fn edr() -> GenericFeed {
     }
 }
 
-/// The message of a feed as its product sends it.
+/// Returns the message of a feed as its product sends it.
 pub(super) fn message(feed: &str, file: &str) -> Value {
     if feed == "edr" {
         return json!({"edr": {"id": "e-1", "rule": "Execution:Host/Miner", "title": "A miner", "level": "high",
@@ -57,7 +56,7 @@ pub(super) fn message(feed: &str, file: &str) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Puts words into every field that whoever causes an alert can write.
+/// Puts the words into every field that the cause of an alert can control.
 pub(super) fn infect(value: &mut Value, words: &str) {
     match value {
         Value::Object(map) => {
@@ -87,7 +86,7 @@ pub(super) fn infect(value: &mut Value, words: &str) {
     }
 }
 
-/// As many of the words as a name may have letters, none of them cut: half a secret is no secret.
+/// Returns as many whole words as fit into a name: half a secret would not be recognised.
 fn name(words: &str) -> String {
     let mut name = String::new();
     for word in words.split_whitespace() {
@@ -99,12 +98,12 @@ fn name(words: &str) -> String {
     name
 }
 
-/// Alerts of every feed, each with these words.
+/// Returns alerts of every feed, each with these words.
 pub(super) fn alerts(words: &str) -> Vec<Alert> {
     altered(|sent| infect(sent, words))
 }
 
-/// Alerts of every feed, each with ten thousand entities more and as deep as JSON may be.
+/// Returns alerts of every feed, each with ten thousand further entities and the deepest nesting that JSON may have.
 pub(super) fn swollen() -> Vec<Alert> {
     let address = |n: usize| format!("198.51.{}.{}", n / 250, n % 250);
     let entities: Vec<Value> = (0..10_000)
@@ -153,7 +152,7 @@ static ADDRESSES: LazyLock<Vec<String>> = LazyLock::new(|| {
     ips.map(|one| one.value.clone()).collect()
 });
 
-/// A log whose records say these words, about every address of the alerts.
+/// Returns a log with these words about every address of the alerts.
 pub(super) fn log(words: &str) -> String {
     let row = |(ip, at): (&String, &str)| {
         let row = json!({"timestamp": at, "event": "request", "outcome": "logged",
@@ -168,7 +167,7 @@ pub(super) fn log(words: &str) -> String {
     all.map(row).collect()
 }
 
-/// What became of one alert.
+/// The outcome of one alert.
 pub(super) struct Case {
     pub(super) alert: Alert,
     pub(super) state: State,
@@ -177,7 +176,7 @@ pub(super) struct Case {
     pub(super) requests: Vec<Arc<Seen>>,
 }
 
-/// The model obeys: it plans what the text orders, calls what it is told to call, and says what it is told to say.
+/// Answers obediently: plans, calls and says what the text orders.
 pub(super) fn obeys(seen: &Seen) -> Answer {
     let orders = Orders::read(&seen.text());
     match Question::of(seen) {
@@ -221,13 +220,13 @@ pub(super) fn obeys(seen: &Seen) -> Answer {
         Question::Conclude => {
             let mut answer = obey(seen);
             if let Some(value) = answer.value.as_mut() {
-                // What it was told once it keeps to.
+                // The model keeps to the verdict that it was ordered to give.
                 let is_false = orders.clear.is_some_and(|word| word.starts_with("false"));
                 let verdict = ["benign_true_positive", "false_positive"][usize::from(is_false)];
                 value["verdict"] = json!(verdict);
                 value["severity"] = json!("informational");
                 value["reason"] = json!("authorised_activity");
-                // A true quote, beside those that it is told of.
+                // A true quote, beside the ordered ones.
                 let mut quotes = vec![json!({"evidence": "E0", "quote": "severity"})];
                 let told = orders.evidence.iter();
                 quotes.extend(told.map(|(id, says)| json!({"evidence": id, "quote": says})));
@@ -246,8 +245,8 @@ pub(super) fn pairs(arguments: &Value) -> Value {
         .collect()
 }
 
-/// Triages alerts with a model that answers so, each on another provider's wire, and checks what must hold of each that
-/// nothing clears.
+/// Triages alerts with a model that answers so, rotating the providers, and checks what must hold where nothing
+/// clears.
 pub(super) async fn take_over<R: Into<Reply>>(
     alerts: Vec<Alert>,
     setup: &Setup,

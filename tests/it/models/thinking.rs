@@ -1,5 +1,5 @@
-//! Models that think, and take their thinking back only after what it came after: over a step of several turns the fake
-//! refuses nothing, whatever is left out or mended on the way.
+//! Tests models that accept a reasoning block only after the content that it followed. Over a step of several turns
+//! the fake refuses nothing, even when content is left out or an answer is repaired.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::hostile::world::{Setup, triage_in};
 
 const ADDRESS: &str = "203.0.113.42";
 
-/// Both ways to a Claude whose thinking is bound.
+/// Two providers of Claude models whose reasoning is bound to its context.
 const BINDING: [Wire; 2] = [
     Wire {
         model: "claude-sonnet-5-5",
@@ -27,7 +27,7 @@ const BINDING: [Wire; 2] = [
     },
 ];
 
-/// A step that looks into the log so many times, and thinks each time.
+/// Answers a step with this many log searches, each with reasoning.
 fn answer(seen: &Seen, turns: usize) -> Answer {
     let answer = match Question::of(seen) {
         Question::Plan => Answer::value(json!({
@@ -53,7 +53,7 @@ fn answer(seen: &Seen, turns: usize) -> Answer {
     answer.thinking(format!("Thought {}.", seen.number))
 }
 
-/// Thoughts that came back in each turn.
+/// Triages a case and returns the number of reasoning blocks in each turn.
 async fn thoughts(
     wire: Wire,
     window: Option<u64>,
@@ -127,8 +127,8 @@ async fn thinking_about_a_mended_answer_stays_away() {
             _ => answer(seen, 3),
         })
         .await;
-        // The third request mends the second, with both thoughts; what it came to was thought after the answer that is
-        // not told again.
+        // The third request repairs the second and carries both reasoning blocks. The reasoning of the repaired
+        // answer followed a message that is not sent again.
         assert_eq!(came, [0, 1, 2, 1, 2], "{wire:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The worked example of reference R1 through the program, on each provider's wire.
+//! Tests the worked example of reference R1 through the program, on each provider's wire.
 
 use nightshift_tests::model::{FakeModel, Script};
 use nightshift_tests::{Place, root};
@@ -50,7 +50,7 @@ async fn runs(wire: Wire) {
     assert_eq!(fake.shortfalls(), 0);
 }
 
-/// What is shown while it runs, in this order.
+/// Checks the order of the progress lines.
 fn is_live(stderr: &str) {
     let stderr = &stderr.replace("[.]", ".");
     let mut rest = stderr.as_str();
@@ -84,7 +84,7 @@ fn is_live(stderr: &str) {
     }
 }
 
-/// The five parts, each with what it must hold.
+/// Checks the five parts of the report and their contents.
 fn is_whole(report: &Value, model: &str) {
     let of = |key: &str| report[key].as_array().unwrap();
     assert_eq!(report["verdict"], "true_positive", "{report}");

@@ -1,4 +1,4 @@
-//! The span of a batch: how many messages there were, and where each comes from.
+//! Tests the span of a batch: the number of messages and the links to their producers.
 
 use nightshift_tests::{Collector, Place, finding};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::are_documented;
 use crate::worker::desk::place;
 
-/// Puts this into the source, as `docs/sources.md` says.
+/// Puts a message into the source as `docs/sources.md` says.
 fn put(place: &Place, name: &str, message: &Value) {
     let name = format!("{name}.json");
     let written = place.file(&format!("spool/tmp/{name}"), message.to_string());
@@ -19,7 +19,7 @@ fn alert(id: &str) -> Value {
     finding("scc-crypto-miner", id).unwrap()
 }
 
-/// An event of a producer that is at this span of its trace.
+/// Returns an event whose producer is at this span of its trace.
 fn event(trace: &str, id: &str) -> Value {
     json!({
         "specversion": "1.0", "id": id, "source": "/edr", "type": "finding",
@@ -37,7 +37,7 @@ async fn a_batch_tells_how_many_messages_it_has_and_links_to_where_each_comes_fr
     ];
     put(&place, "a", &event(producers[0], "c1"));
     put(&place, "b", &event(producers[1], "c2"));
-    // One more of the first producer, one of nobody, and one that cannot be read.
+    // Another message of the first producer, one without a producer, and one that cannot be read.
     put(&place, "c", &event(producers[0], "c1"));
     put(&place, "d", &alert("c3"));
     put(&place, "e", &json!("nonsense"));

@@ -1,4 +1,4 @@
-//! The trace of a message that waits at a broker goes through its case, and on to who gets the report.
+//! Tests that the trace of a message at a broker continues through its case to the receiver of the report.
 
 use nightshift_tests::{Collector, Place, Publisher};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::carried::{PARENT, Receiver, TRACE, alert, between, goes_on};
 use crate::doctor::sqs;
 use crate::worker::production::service;
 
-/// A worker takes what waits at this source, and shows the report of the one alert.
+/// Runs a worker on this source until the report of the one alert is shown.
 async fn taken(source: &str, settings: &[(&str, &str)]) -> (Collector, Receiver) {
     let (collector, receiver) = (Collector::start().await, Receiver::start().await);
     let mut place: Place = between(&collector, &receiver, source);
@@ -21,7 +21,7 @@ async fn taken(source: &str, settings: &[(&str, &str)]) -> (Collector, Receiver)
     (collector, receiver)
 }
 
-/// The batch links to the producer.
+/// Checks that the batch links to the producer.
 fn is_linked(collector: &Collector) {
     let spans = collector.spans();
     let batch = spans.iter().find(|span| span.name == "accept soar");
@@ -51,7 +51,7 @@ async fn the_trace_of_an_amqp_message_goes_on_through_its_case_to_the_webhook() 
     is_linked(&collector);
 }
 
-/// One message at a queue of its own, with this said beside its body; what the worker's source is then.
+/// Sends one message with these attributes to a new queue and returns the worker's `[[source]]`.
 async fn at_sqs(beside: Value) -> String {
     let (url, _) = sqs::queue(json!({})).await;
     let mut message = json!({ "QueueUrl": url, "MessageBody": alert("c1").to_string() });

@@ -1,4 +1,4 @@
-//! The trace of who sent an alert goes through its case, and on to who gets the report.
+//! Tests that the trace of an alert's sender continues through its case to the receiver of the report.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ const TOKEN: &str = "0123456789abcdef-intake";
 pub(super) const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 pub(super) const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// A receiver of webhooks, and what it got.
+/// A receiver of webhooks that records requests.
 pub(super) struct Receiver {
     address: SocketAddr,
     got: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
@@ -43,7 +43,8 @@ impl Receiver {
     }
 }
 
-/// A worker that takes alerts from this source, which is called `soar`, and posts reports on.
+/// Returns a place whose worker takes alerts from this source, which is named `soar`, and posts reports to the
+/// receiver.
 pub(super) fn between(collector: &Collector, receiver: &Receiver, source: &str) -> Place {
     let (traces, hook) = (collector.table(""), receiver.address);
     let mut place = place(&format!(
@@ -58,7 +59,7 @@ pub(super) fn between(collector: &Collector, receiver: &Receiver, source: &str) 
     place
 }
 
-/// Posts this, and waits for so many reports.
+/// Posts an alert and waits for this many reports.
 async fn sent(headers: &[(&str, &str)], body: String, reports: usize) -> (Collector, Receiver) {
     let (collector, receiver) = (Collector::start().await, Receiver::start().await);
     let source = "[[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"env:INTAKE_TOKEN\"]\n";
@@ -80,7 +81,8 @@ async fn sent(headers: &[(&str, &str)], body: String, reports: usize) -> (Collec
     (collector, receiver)
 }
 
-/// What came from a source of this kind went out, and goes on from the triage, in this trace.
+/// Checks that a message from a source of this kind continues its trace, and that the report continues it from the
+/// triage.
 pub(super) fn goes_on(collector: &Collector, receiver: &Receiver, kind: &str, state: &str) {
     let spans = collector.cases();
     assert!(

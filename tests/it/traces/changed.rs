@@ -1,4 +1,4 @@
-//! `[traces]` and `[log]` that change while the worker runs.
+//! Tests changes of `[traces]` and `[log]` while the worker runs.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -20,14 +20,14 @@ fn ends(worker: Running) {
     assert_eq!(status.code(), Some(0), "{lines:#?}");
 }
 
-/// The cases whose triage this collector was told of, each with all its spans.
+/// Returns the number of triages that this collector received, after checking that each trace is complete.
 fn triaged(collector: &Collector) -> usize {
     collector.trees();
     let spans = collector.cases();
     spans.iter().filter(|span| span.name == "triage").count()
 }
 
-/// Waits for the last spans of a case: its report may be shown before its triage has told all.
+/// Waits for the last spans of a case: its report may be shown before all spans of the triage are sent.
 async fn has_all(collector: &Collector) {
     for name in ["send files", "triage", "invoke_agent nightshift"] {
         collector.until(name, 1).await;
@@ -48,7 +48,7 @@ async fn another_collector_gets_what_comes_from_then_on_and_the_one_before_what_
     let mut worker = place.start(&["worker"]).unwrap();
     worker.until("report shown");
     has_all(&first).await;
-    // What the worker itself says was not written until now, and lines were for people.
+    // Until now the worker's own lines were filtered out, and the format was text.
     change(&place, &address(&first), &address(&second));
     change(
         &place,

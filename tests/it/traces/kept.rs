@@ -1,4 +1,4 @@
-//! What traces hold, and what they never do.
+//! Tests what traces contain, and what they must never contain.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -40,17 +40,17 @@ async fn f01_a_case_that_goes_on_elsewhere_goes_on_in_the_same_trace() {
     let (whole, parts) = (named("triage"), named("invoke_agent nightshift"));
     assert_eq!(whole.len(), 1, "{after:#?}");
     assert!(!parts.is_empty() && parts.iter().all(|part| part.parent_id == whole[0].span_id));
-    // The whole began with the first worker.
+    // The root span began with the first worker.
     assert!(whole[0].begun <= named("plan")[0].begun);
     assert_eq!(whole[0].parent_id, named("process drop")[0].span_id);
     assert_eq!(named("send files")[0].parent_id, whole[0].span_id);
 }
 
-/// A secret in the alert, and one of our own.
+/// A secret in the alert; `TOKEN` is one of our own.
 const SECRET: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
 const TOKEN: &str = "Bearer collector-secret-of-ours";
 
-/// All that a collector got of one case, with these settings.
+/// Returns everything that a collector got of one case with these settings.
 async fn told(rest: &str) -> (Collector, String) {
     let fake = FakeModel::start(script()).await.unwrap();
     let collector = Collector::start().await;

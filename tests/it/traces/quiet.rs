@@ -1,11 +1,11 @@
-//! A collector that is away, or takes and never answers, changes nothing.
+//! Tests that an unreachable or unresponsive collector does not affect the worker.
 
 use nightshift_tests::Place;
 use tokio::net::TcpListener;
 
 use crate::worker::desk::{place, put, reports};
 
-/// Three cases with a collector there; how the worker ended.
+/// Triages three cases with a collector at this address and returns the worker's output.
 fn works_with(address: &str) -> Vec<String> {
     let endpoint = format!("[traces]\nendpoint = \"http://{address}/v1/traces\"\n");
     let place: Place = place(&endpoint);
@@ -22,7 +22,7 @@ fn works_with(address: &str) -> Vec<String> {
     lines
 }
 
-/// Whether a line says how many spans were lost.
+/// Returns whether a line reports lost spans.
 fn tells_losses(lines: &[String]) -> bool {
     let mut told = lines.iter().filter(|line| line.contains(" WARN spans "));
     told.any(|line| line.contains("spans=") && !line.contains("spans=0"))
@@ -30,7 +30,7 @@ fn tells_losses(lines: &[String]) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_collector_that_is_away_changes_nothing_and_what_is_lost_is_told() {
-    // Nobody listens there any more.
+    // The listener is dropped, so nothing listens on this port.
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = port.local_addr().unwrap().to_string();
     drop(port);
@@ -40,7 +40,7 @@ async fn a_collector_that_is_away_changes_nothing_and_what_is_lost_is_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_collector_that_never_answers_changes_nothing_and_what_is_lost_is_told() {
-    // Connections are taken by the system, and nobody reads them.
+    // The system accepts connections, but nothing reads from them.
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let lines = works_with(&port.local_addr().unwrap().to_string());
     assert!(tells_losses(&lines), "{lines:#?}");

@@ -1,8 +1,8 @@
-//! The trace of a command that somebody watches, with its sending.
+//! Tests the trace of `nightshift run`, including the delivery.
 
 use nightshift_tests::{Collector, Place, root};
 
-/// What `nightshift run` posts of one alert, with this destination.
+/// Runs `nightshift run` on one alert with this destination and returns the collector.
 async fn ran(destination: &str) -> Collector {
     let collector = Collector::start().await;
     let place = Place::new().unwrap();
@@ -37,7 +37,7 @@ async fn a_run_is_one_trace_from_its_file_to_its_sending() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_run_could_not_send_has_failed() {
-    // Nobody listens there any more.
+    // The listener is dropped, so nothing listens on this port.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let hook = port.local_addr().unwrap();
     drop(port);

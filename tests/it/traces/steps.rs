@@ -1,4 +1,4 @@
-//! The span of a step: one, whichever workers had a part in it.
+//! Tests that a step has one span, even when several workers ran parts of it.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use crate::models::example;
 use crate::worker::desk::put;
 use crate::worker::resume::HANGS;
 
-/// Answers as the worked example does; the second look at its second step hangs once, and is told of.
+/// Answers as the worked example does. The second turn of its second step hangs once and notifies the test.
 fn hanging_within_a_step(told: Sender<()>) -> Script {
     let told = Mutex::new(Some(told));
     Script::by(move |seen: &Seen| -> Reply {
@@ -47,7 +47,7 @@ async fn f01_a_step_that_two_workers_had_a_part_in_is_one_span_with_the_parts_of
     let mut worker = place.start(&["worker"]).unwrap();
     worker.until("messages accepted");
     hears.recv_timeout(HANGS).unwrap();
-    // Both turns of the first and the third step, and the first one of the second.
+    // Both turns of the first and the third step, and the first turn of the second.
     let before = collector.until("turn", 5).await;
     worker.kill();
     let first = of_step(&before, "s2");
@@ -66,7 +66,7 @@ async fn f01_a_step_that_two_workers_had_a_part_in_is_one_span_with_the_parts_of
     };
     assert_eq!(step.parent_id, whole.span_id);
     assert!(parts.iter().all(|part| part.parent_id == step.span_id));
-    // It began with the first worker, and has the parts of both.
+    // The step began with the first worker and contains the spans of both.
     assert!(parts.iter().all(|part| step.begun <= part.begun));
     let mut epochs: Vec<&str> = parts.iter().map(|part| part.get("case.epoch")).collect();
     epochs.sort_unstable();

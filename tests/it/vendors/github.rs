@@ -1,6 +1,6 @@
-//! GitHub issues, with their limits.
+//! The fake of GitHub issues, with their limits.
 
-/// Limits, as `worker/report` names their sources.
+/// Limits from `worker/report`, which names their sources.
 mod body {
     pub(super) const TITLE: usize = 256;
     pub(super) const BODY: usize = 65_536;

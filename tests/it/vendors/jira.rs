@@ -1,6 +1,6 @@
-//! Jira Cloud, with its limits.
+//! The fake of Jira Cloud, with its limits.
 
-/// Limits, as `worker/report` names their sources.
+/// Limits from `worker/report`, which names their sources.
 mod page {
     pub(super) const SUMMARY: usize = 255;
     pub(super) const DOCUMENT: usize = 32_767;

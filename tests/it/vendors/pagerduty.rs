@@ -1,6 +1,6 @@
-//! PagerDuty's Events API, with its limits.
+//! The fake of PagerDuty's Events API, with its limits.
 
-/// Limits, as `worker/report` names their sources.
+/// Limits from `worker/report`, which names their sources.
 mod event {
     pub(super) const SUMMARY: usize = 1_024;
     pub(super) const EVENT_BYTES: usize = 512 * 1024;

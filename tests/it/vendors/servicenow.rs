@@ -1,6 +1,6 @@
-//! ServiceNow, with its limits.
+//! The fake of ServiceNow, with its limits.
 
-/// Limits, as `worker/report` names their sources.
+/// Limits from `worker/report`, which names their sources.
 mod record {
     pub(super) const SHORT: usize = 160;
     pub(super) const LONG: usize = 4_000;

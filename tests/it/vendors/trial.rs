@@ -1,15 +1,14 @@
-//! What tickets are asked for.
+//! The common view of tickets in the fakes.
 
-/// A ticket, wherever it is kept.
+/// A ticket of any vendor.
 #[derive(Debug, Clone)]
 pub(crate) struct Ticket {
-    /// What was added since it was made.
+    /// Comments added since the ticket was created.
     pub(crate) comments: Vec<String>,
     pub(crate) is_open: bool,
 }
 
-/// A world that keeps tickets.
+/// A fake that keeps tickets.
 pub(crate) trait Tickets {
-    /// The tickets of a case.
     fn of(&self, case: &str) -> Vec<Ticket>;
 }

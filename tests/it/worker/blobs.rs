@@ -1,4 +1,4 @@
-//! Large messages in a bucket, as moto plays S3.
+//! Tests large messages in a bucket, against moto's S3.
 
 use nightshift_tests::Place;
 use reqwest::Client;
@@ -8,7 +8,7 @@ use crate::doctor::{service, settings_of_aws};
 
 const SIGNED: &str = "AWS4-HMAC-SHA256 Credential=test/20261122/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature=0";
 
-/// A bucket of a test's own.
+/// Creates a bucket for one test.
 pub(crate) async fn bucket() -> String {
     let name = format!("blobs-{}", uuid::Uuid::new_v4().simple());
     let made = Client::new()
@@ -25,7 +25,6 @@ pub(crate) async fn bucket() -> String {
     name
 }
 
-/// What the configuration says of blobs in this bucket.
 pub(crate) fn blobs(bucket: &str) -> String {
     format!(
         "[blobs]\nurl = \"s3://{bucket}/night/shift\"\nmin_bytes = 1000\nendpoint_url = \"{}\"\n",
@@ -33,7 +32,7 @@ pub(crate) fn blobs(bucket: &str) -> String {
     )
 }
 
-/// Keys and sizes of the bucket's objects.
+/// Returns keys and sizes of the bucket's objects.
 async fn objects(bucket: &str) -> Vec<(String, String)> {
     let listed = Client::new()
         .get(format!("{}/{bucket}?list-type=2", service("SQS")))
@@ -79,7 +78,7 @@ async fn a_large_message_lies_in_a_bucket_until_it_is_purged() {
     assert!(kept[0].0.starts_with("night/shift/raw/"), "{kept:?}");
     assert_eq!(kept[0].1, size.to_string());
 
-    // It is read again from there.
+    // The message is read again from the bucket.
     read_again_knowing_vendor(&place);
     assert_eq!(objects(&bucket).await.len(), 2, "it came once more");
     for case in cases(&place) {

@@ -1,4 +1,4 @@
-//! Canaries: an alert of our own goes the whole way, and only then its time is told.
+//! Tests canaries: the success time is set only after a canary has travelled the whole way.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,16 @@ use super::desk::{cases, place_with, put, reports};
 use super::production::{database, service};
 use super::reload::change;
 
-/// Longest wait for what comes by itself: bounds a hang.
+/// The longest wait for an event; bounds a hang.
 const PATIENCE: Duration = Duration::from_secs(90);
 const KEY: &str = "00112233445566778899aabbccddeeff";
 
-/// `[canary]` of this interval.
+/// Returns a `[canary]` with this interval.
 fn canary(place: &Place, minutes: u32) -> String {
     place.file("canary-key", KEY).unwrap();
     format!("[canary]\nevery_minutes = {minutes}\nkey = \"file:canary-key\"\n")
 }
 
-/// The cases of canaries.
 fn canaries(place: &Place) -> Vec<Value> {
     let ran = place
         .run(&["cases", "list", "--json", "--feed", "canary"])
@@ -31,13 +30,12 @@ fn canaries(place: &Place) -> Vec<Value> {
         .collect()
 }
 
-/// Where a worker's pages are.
 fn address(worker: &mut Running) -> String {
     let line = worker.until("the cases are on ");
     line.rsplit(' ').next().unwrap().to_owned()
 }
 
-/// The value of a series, once it is there.
+/// Returns the value of a series, if the series exists.
 async fn value(url: &str, series: &str) -> Option<i64> {
     let text = reqwest::get(format!("{url}metrics")).await.unwrap();
     let text = text.text().await.unwrap();
@@ -45,7 +43,7 @@ async fn value(url: &str, series: &str) -> Option<i64> {
     lines.next().map(|value| value.trim().parse().unwrap())
 }
 
-/// Waits until a canary came through after this time; when it did.
+/// Waits until a canary came through after this time, and returns the time.
 async fn until_it_came(url: &str, after: i64) -> i64 {
     let begun = Instant::now();
     loop {
@@ -58,7 +56,6 @@ async fn until_it_came(url: &str, after: i64) -> i64 {
     }
 }
 
-/// Waits until this holds.
 async fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
@@ -98,7 +95,7 @@ async fn a_canary_goes_the_whole_way_and_is_taken_away() {
     let shown = shown.unwrap().stdout;
     assert!(shown.contains("[CANARY] [PLAYBOOK]"), "{shown}");
     assert!(shown.contains("alerts get through to here"), "{shown}");
-    // It is no case of people, and no sign that a feed lives.
+    // A canary is no case for people and no sign that a feed works.
     assert!(cases(&place).is_empty());
     let source = "nightshift_last_alert_timestamp_seconds{source=\"drop\"} ";
     assert_eq!(value(&url, source).await, Some(0));
@@ -106,7 +103,7 @@ async fn a_canary_goes_the_whole_way_and_is_taken_away() {
     assert_eq!(value(&url, counted).await, Some(1));
     let success = "nightshift_last_success_timestamp_seconds ";
     assert_eq!(value(&url, success).await, Some(0));
-    // An alert is one beside it.
+    // An alert opens a case of its own beside the canary.
     put(&place, "scc-crypto-miner", "s1");
     worker.until("report shown");
     until("the report of an alert", || reports(&place).len() == 1).await;
@@ -116,7 +113,7 @@ async fn a_canary_goes_the_whole_way_and_is_taken_away() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_its_destination_is_down_no_canary_comes_through() {
     let place = place_with(|place| canary(place, 60));
-    // Where the folder of reports should be lies a file.
+    // A file stands where the folder of reports should be.
     place.file("reports", "in the way").unwrap();
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
@@ -147,7 +144,7 @@ async fn two_workers_send_one_and_a_restart_knows_of_it() {
     let came = until_it_came(&url, 0).await;
     let mut second = place.start(&["worker"]).unwrap();
     let other = address(&mut second);
-    // It has looked at the store, and says the same of a canary that it never saw.
+    // The second worker read the store and reports the same time for a canary that it never handled.
     assert_eq!(until_it_came(&other, 0).await, came);
     let own = canaries(&place);
     assert!(own.iter().all(|one| one["sightings"] == 0), "{own:#?}");
@@ -204,7 +201,7 @@ async fn a_forged_canary_is_a_dead_letter_and_a_real_one_again_is_a_sighting() {
     assert_eq!(letters.stdout.lines().count(), 1, "{letters:?}");
 }
 
-/// A worker on PostgreSQL with RabbitMQ in front.
+/// Returns a place whose worker uses PostgreSQL and RabbitMQ.
 async fn in_production(broker: &str, queue: &str, minutes: u32) -> Place {
     let mut place = Place::new().unwrap();
     let config = format!(
@@ -253,7 +250,7 @@ async fn on_postgresql_and_rabbitmq_a_canary_comes_through_parts_that_are_apart(
 )]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_the_broker_is_down_no_canary_comes_through() {
-    // Nobody listens there.
+    // The listener is dropped, so nothing listens on this port.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let broker = format!("amqp://guest:guest@{}/%2f", free.local_addr().unwrap());
     drop(free);
@@ -302,7 +299,7 @@ fn a_canary_that_cannot_be_signed_is_told_of_at_the_start() {
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(ran.stderr.contains("9 characters"), "{ran:?}");
     assert!(!ran.stderr.contains("too-short"), "{ran:?}");
-    // Who triages needs no key.
+    // Other commands need no key.
     let ran = place.run(&["cases", "list"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }

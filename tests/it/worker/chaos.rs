@@ -1,4 +1,4 @@
-//! Everything that can break, at random, on servers of its own (row F35 of the faults): `tests/chaos`, small.
+//! Runs a small `tests/chaos`: random failures of everything, on servers of its own (row F35 of the faults).
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use tokio::process::Command;
 
 use nightshift_tests::program;
 
-/// Its seed: what is broken when follows from it. Another one is as good.
+/// The seed that determines what is broken and when. Any other would do.
 const SEED: &str = "35";
 
 #[cfg_attr(

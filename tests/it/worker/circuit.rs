@@ -1,4 +1,4 @@
-//! What is told of a model's circuit while configurations are taken up: it is that of the models that new cases ask.
+//! Tests the circuit metric across configuration reloads: it must describe the models that new cases ask.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use super::resume::HANGS;
 use crate::models::desk::ANTHROPIC;
 use crate::models::example;
 
-/// A model that is down while it is told so; its first question hangs if that is to be told of.
+/// Starts a model that fails while the flag is set. With `told`, its first question hangs and notifies the test.
 async fn model(is_down: &Arc<AtomicBool>, told: Option<Sender<()>>) -> FakeModel {
     let (is_down, told) = (Arc::clone(is_down), std::sync::Mutex::new(told));
     let script = Script::by(move |seen: &Seen| -> Reply {
@@ -25,7 +25,7 @@ async fn model(is_down: &Arc<AtomicBool>, told: Option<Sender<()>>) -> FakeModel
         if is_down.load(Ordering::Relaxed) {
             return Reply::Fault(Fault::Unavailable);
         }
-        // Whoever asks about no case wants to know whether it is back.
+        // A request without a task is a probe.
         match seen.text().contains("# Your task now: ") {
             true => Reply::from(example::answer(seen)),
             false => Reply::from(Answer::text("OK")),
@@ -34,7 +34,7 @@ async fn model(is_down: &Arc<AtomicBool>, told: Option<Sender<()>>) -> FakeModel
     FakeModel::start(script).await.unwrap()
 }
 
-/// A worker with a case for this model, and the address of its metrics.
+/// Returns a worker with a case for this model, and the address of its metrics.
 fn worker(model: &FakeModel) -> (Place, Running, String) {
     worker_of(&ANTHROPIC.table(model, ""))
 }
@@ -54,7 +54,7 @@ async fn is_open(url: &str) -> bool {
     open(url).await > 0
 }
 
-/// How many models are told for down.
+/// Returns the number of models that are reported as down.
 async fn open(url: &str) -> usize {
     let text = reqwest::get(url).await.unwrap().text().await.unwrap();
     let lines = text.lines();
@@ -62,7 +62,6 @@ async fn open(url: &str) -> usize {
     of_circuits.filter(|line| line.ends_with(" 1")).count()
 }
 
-/// Waits until the model is told for down.
 async fn until_open(url: &str) {
     until(url, true).await;
 }
@@ -100,7 +99,7 @@ async fn f21_what_a_case_finds_that_began_before_a_reload_is_not_told_of_another
     let fake = model(&is_down, Some(told)).await;
     let (place, mut worker, url) = worker(&fake);
     hears.recv_timeout(HANGS).unwrap();
-    // Another server, as far as the worker knows.
+    // To the worker this is another server.
     change(&place, "[[model]]\n", "[[model]]\nrequest_secs = 200\n");
     worker.until(RENEWED);
     is_down.store(true, Ordering::Relaxed);
@@ -155,6 +154,6 @@ async fn f21_a_model_that_no_profile_asks_any_more_is_not_told_for_down() {
     let by_playbook = "[[profile]]\nname = \"default\"\nanalyst = \"playbook\"\n\n[[model]]\n";
     change(&place, "[[model]]\n", by_playbook);
     worker.until(RENEWED);
-    // It is still down, and nobody asks it whether it is back.
+    // The model is still down, and no worker probes it.
     until(&url, false).await;
 }

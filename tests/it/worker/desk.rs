@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use nightshift_tests::{Place, finding};
 use serde_json::Value;
 
-/// A worker that takes files from `spool/`, and writes reports into `reports/`.
+/// Returns a place whose worker reads files from `spool/` and writes reports to `reports/`.
 pub(crate) fn place(more: &str) -> Place {
     place_with(|_| more.to_owned())
 }
 
-/// The same, where files belong to what else its configuration says.
+/// Returns such a place when the further configuration needs files.
 pub(crate) fn place_with(more: impl FnOnce(&Place) -> String) -> Place {
     let mut place = Place::new().unwrap();
     let more = more(&place);
@@ -26,12 +26,11 @@ pub(crate) fn place_with(more: impl FnOnce(&Place) -> String) -> Place {
     place
 }
 
-/// Puts a sample into the source, under another id; the way that `docs/sources.md` says.
+/// Puts a sample with another id into the source, as `docs/sources.md` says.
 pub(crate) fn put(place: &Place, sample: &str, id: &str) {
     put_message(place, id, &finding(sample, id).unwrap());
 }
 
-/// The same with this message.
 pub(crate) fn put_message(place: &Place, id: &str, message: &Value) {
     let name = format!("{}.json", id.replace(['/', ':'], "-"));
     let written = place
@@ -42,7 +41,7 @@ pub(crate) fn put_message(place: &Place, id: &str, message: &Value) {
     std::fs::rename(written, new.join(name)).unwrap();
 }
 
-/// The reports that the destination shows.
+/// Returns the reports at the destination.
 pub(crate) fn reports(place: &Place) -> Vec<PathBuf> {
     let Ok(folder) = std::fs::read_dir(place.path().join("reports")) else {
         return Vec::new();
@@ -53,7 +52,7 @@ pub(crate) fn reports(place: &Place) -> Vec<PathBuf> {
         .collect()
 }
 
-/// All cases, as `cases list --json` tells them.
+/// Returns all cases from `cases list --json`.
 pub(crate) fn cases(place: &Place) -> Vec<Value> {
     let ran = place
         .run(&["cases", "list", "--json", "--limit", "1000"])
@@ -65,7 +64,7 @@ pub(crate) fn cases(place: &Place) -> Vec<Value> {
         .collect()
 }
 
-/// Makes the feed known that messages with `vendor` are of, and reads all dead letters again.
+/// Configures the feed of messages with `vendor` and reads all dead letters again.
 pub(crate) fn read_again_knowing_vendor(place: &Place) {
     let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
     let feed = "[[feed]]\nname = \"edr\"\nmatch = \"/vendor\"\nfields = { id = \"/vendor/id\", type = \"/vendor/rule\", \

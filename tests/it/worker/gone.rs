@@ -1,4 +1,4 @@
-//! A destination that is renamed while a worker owes it reports.
+//! Tests a destination that is renamed while its deliveries are pending.
 
 use super::desk::{place, put};
 use super::reload::change;

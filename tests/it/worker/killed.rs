@@ -1,8 +1,8 @@
-//! A worker that is killed at each commit of its way, before and after it: nothing is lost, nothing is posted twice, no
-//! finished call is made again (row F1 of the faults).
+//! Kills a worker before and after each of its commits: nothing is lost, nothing is posted twice, and no finished
+//! call is made again (row F1 of the faults).
 //!
-//! The loops are the real ones over a real store; "killed" means that nothing of them runs on. What SIGKILL does to the
-//! process is for `resume` and `production`.
+//! The loops are the real ones over a real store; a killed worker is one whose tasks have stopped. `resume` and
+//! `production` test SIGKILL of the process.
 
 mod killer;
 mod world;
@@ -19,14 +19,15 @@ use nightshift_store::{Options, PostgresStore, SqliteOptions, SqliteStore, Store
 use killer::{Deed, Killer, Side};
 use world::{LEASE, World};
 
-/// Pieces of journals that two cases of the playbooks have at the least.
+/// The least number of journal appends that two playbook cases make.
 const APPENDS: usize = 8;
-/// How long leases hold where crashes are counted: one that ends since this machine is busy would be one, too.
+/// The lease in tests that count crashes. It is longer, because a lease that ends on a busy machine counts as a
+/// crash.
 const CRASHED: Duration = Duration::from_secs(3);
-/// Worlds at the same time.
+/// The number of fixtures that run at the same time.
 const TOGETHER: usize = 4;
 
-/// Everywhere that a worker can be killed.
+/// Returns every point where a worker can be killed.
 fn everywhere() -> Vec<(Deed, Side)> {
     let appends = (1..=APPENDS).map(Deed::Append);
     let deeds = [Deed::Accept, Deed::Claim, Deed::Conclude, Deed::Post];
@@ -37,7 +38,7 @@ fn everywhere() -> Vec<(Deed, Side)> {
         .collect()
 }
 
-/// A worker is killed there; the next one finds what must hold.
+/// Kills a worker at this point, lets the next one finish, and checks the invariants.
 async fn story(store: Arc<dyn Store>, deed: Deed, side: Side) {
     let at = format!("{side:?} {deed:?}");
     let world = World::new(store);
@@ -78,7 +79,7 @@ async fn story(store: Arc<dyn Store>, deed: Deed, side: Side) {
     assert!(posts.values().all(|times| *times == 1), "{at}: {posts:?}");
 }
 
-/// A store on SQLite, and its folder.
+/// Opens a store on SQLite and returns it with its folder.
 fn sqlite() -> (tempfile::TempDir, Arc<dyn Store>) {
     sqlite_with(LEASE)
 }
@@ -104,7 +105,7 @@ async fn postgresql_with(lease: Duration) -> Arc<dyn Store> {
     Arc::new(PostgresStore::open(&url, options).await.unwrap())
 }
 
-/// The store is away for longer than a lease, more often than a case may crash.
+/// Makes the store unavailable for longer than a lease, more often than a case may crash.
 async fn outages(store: Arc<dyn Store>) {
     let world = World::new(store);
     assert!(!world.work(Killer::cuts_off(4)).await);
@@ -117,7 +118,7 @@ async fn outages(store: Arc<dyn Store>) {
     );
 }
 
-/// A case crashes every worker that looks into it, while another one waits.
+/// Lets one case crash every worker that triages it, while another case waits.
 async fn poisoned(store: Arc<dyn Store>) {
     let world = World::new(store);
     world.take_in().await;
@@ -147,7 +148,7 @@ async fn poisoned(store: Arc<dyn Store>) {
     let posts = world.posts.lock().unwrap().clone();
     assert_eq!(posts.get(&suspect.0), Some(&1), "{posts:?}");
 
-    // What was wrong with it is mended: its next revision has no crash behind it.
+    // The cause is fixed, and the next revision starts without counted crashes.
     world.store.retry(&suspect.0).await.unwrap();
     assert!(!world.work(Killer::default()).await);
     let view = world.store.view(&suspect.0).await.unwrap();

@@ -1,4 +1,4 @@
-//! Start, work, end.
+//! Tests start, work and end of a worker.
 
 use std::net::{TcpListener, TcpStream};
 
@@ -73,7 +73,7 @@ fn f03_a_worker_that_is_told_to_stop_under_load_ends_well_and_the_next_goes_on()
     );
 }
 
-/// A worker whose report waits for a receiver that takes a connection and never says a word.
+/// Starts a worker whose delivery waits for a receiver that accepts a connection and never answers.
 fn waits_for_a_silent_receiver() -> (Place, Running, TcpStream) {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", silent.local_addr().unwrap());
@@ -102,7 +102,7 @@ fn f03_told_a_second_time_a_worker_ends_at_once_whatever_it_waits_for() {
     worker.until("told to stop");
     worker.signal("TERM");
     let (status, _, lines) = worker.ended();
-    // Told once, it would have waited for the receiver and ended with 0.
+    // After one signal the worker would have waited for the receiver and exited with 0.
     assert_eq!(status.code(), Some(1), "{lines:#?}");
     let cases = cases(&place);
     assert_eq!(cases[0]["status"], "concluded", "{cases:#?}");
@@ -132,7 +132,7 @@ fn a_destination_without_its_secret_is_told_of_at_the_start() {
     let ran = place.run(&["worker"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(!ran.stderr.contains("hush"), "{ran:?}");
-    // Who lists cases needs none.
+    // Listing cases needs no secret.
     assert_eq!(cases(&place).len(), 0);
 }
 
@@ -187,7 +187,7 @@ fn a_message_that_cannot_be_read_has_one_line_also_where_its_case_is_open() {
     let many = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
     let letters = many("it is a dead letter");
     assert_eq!((letters, many("opens no case")), (2, 0), "{lines:#?}");
-    // The first one opens the case and names all of it; the other one belongs to it.
+    // The first line opens the case and names all of it; the other dead letter belongs to the same case.
     let named = |name: &str| {
         let letters = lines.iter().filter(|line| line.contains("a dead letter"));
         letters.filter(|line| line.contains(name)).count()
@@ -245,7 +245,7 @@ fn a_quiet_worker_says_a_few_lines_at_its_start_and_one_for_each_outcome() {
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
     worker.until("report shown");
-    // The same again, in an event that is part of a trace.
+    // The same alert again, in an event that is part of a trace.
     let event = json!({
         "specversion": "1.0", "id": "1", "source": "/edr", "type": "finding",
         "traceparent": format!("00-{TRACE}-00f067aa0ba902b7-01"), "data": finding(SCC, "s1").unwrap(),
@@ -259,7 +259,7 @@ fn a_quiet_worker_says_a_few_lines_at_its_start_and_one_for_each_outcome() {
     let (_, _, lines) = worker.ended();
     let said = lines.iter().filter_map(|line| line.split_once(" INFO "));
     let mut said: Vec<&str> = said.map(|(_, what)| what).collect();
-    // What a line says, without its fields.
+    // The message of a line, without its fields.
     for what in &mut said {
         if let Some((before, _)) = what.split_once('=') {
             *what = before.rsplit_once(' ').unwrap().0;

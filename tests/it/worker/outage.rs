@@ -1,4 +1,5 @@
-//! Models that are down: cases wait, then get the playbook's report, and are triaged again when the models are back.
+//! Tests models that are down: cases wait, then get the playbook's report, and are triaged again when the models are
+//! back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -47,10 +48,10 @@ async fn f21_cases_wait_for_models_get_a_report_without_them_and_a_revision_when
     assert_eq!(fake.refusals(), []);
 }
 
-/// Longest wait for a question: bounds a hang.
+/// The longest wait for a question; bounds a hang.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A model that is down until it is told otherwise; it tells when a probe has found that.
+/// Starts a model that fails until its flag is cleared, and that notifies the test when a probe finds it working.
 async fn main_model() -> (FakeModel, Arc<AtomicBool>, mpsc::Receiver<()>) {
     let is_down = Arc::new(AtomicBool::new(true));
     let down = Arc::clone(&is_down);
@@ -68,12 +69,12 @@ async fn main_model() -> (FakeModel, Arc<AtomicBool>, mpsc::Receiver<()>) {
     (FakeModel::start(script).await.unwrap(), is_down, is_found)
 }
 
-/// Whether it is no probe.
+/// Returns whether the request is not a probe.
 fn of_a_case(seen: &Seen) -> bool {
     seen.text().contains("# Your task now: ")
 }
 
-/// A worker's folder where the spare model is asked when the main one gives no answer.
+/// Returns a place where the spare model is asked when the main one fails.
 fn with_a_spare(main: &FakeModel, spare: &FakeModel) -> Place {
     place_with(|place| {
         let tools = example::logs(place);
@@ -120,7 +121,8 @@ async fn f21_a_case_that_ends_without_models_after_they_are_back_has_a_revision_
     let (main, is_down, is_found) = main_model().await;
     let (hangs, is_hanging) = mpsc::channel();
     let was_asked = AtomicBool::new(false);
-    // It refuses the case's first question, and leaves the second one, of its triage without models, without an answer.
+    // The spare model refuses the case's first question and leaves the second, that of its triage without models,
+    // unanswered.
     let script = Script::by(move |seen: &Seen| {
         if of_a_case(seen) && was_asked.swap(true, Ordering::Relaxed) && hangs.send(()).is_ok() {
             return Reply::Fault(Fault::Hang);
@@ -135,7 +137,7 @@ async fn f21_a_case_that_ends_without_models_after_they_are_back_has_a_revision_
     drop(is_hanging);
     is_down.store(false, Ordering::Relaxed);
     is_found.recv_timeout(PATIENCE).unwrap();
-    // Who triages this one with models has asked before whether a case waits for them.
+    // The worker looks for cases that wait for models before it triages this case with models.
     put(&place, "scc-crypto-miner", "s2");
     let ended = worker.until("case concluded");
     assert!(

@@ -1,4 +1,4 @@
-//! Alerts that are posted to the worker, as a program and as an operator would see it.
+//! Tests alerts that are posted to the worker, as a program and an operator see it.
 
 use nightshift_tests::{Place, Running, finding};
 
@@ -6,7 +6,7 @@ use super::desk::{cases, place, reports};
 
 const TOKEN: &str = "0123456789abcdef-intake";
 
-/// A worker with a source that is posted to, on an address of its own.
+/// Returns a place whose worker has an HTTP source on its own address.
 fn posted_to() -> Place {
     let mut place =
         place("[[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"env:INTAKE_TOKEN\"]\n");
@@ -15,7 +15,6 @@ fn posted_to() -> Place {
     place
 }
 
-/// Where alerts are posted.
 fn address(worker: &mut Running) -> String {
     let line = worker.until("alerts are posted to");
     line.rsplit(' ').next().unwrap().to_owned()
@@ -49,7 +48,7 @@ async fn g01_g02_what_was_answered_with_200_is_there_after_a_kill_and_its_replay
     let (status, told) = post(&url, TOKEN, "no json".to_owned()).await;
     assert_eq!(status, 200);
     assert!(told.contains("dead_letter"), "{told}");
-    // The alert that tells of the dead letter is a case too.
+    // The alert about the dead letter is a case too.
     worker.until_many("report shown", 3);
     let health = url.replace("/v1/alerts", "/healthz");
     assert_eq!(reqwest::get(&health).await.unwrap().status(), 200);

@@ -1,4 +1,4 @@
-//! Several workers on PostgreSQL with RabbitMQ in front, as in production.
+//! Tests several workers on PostgreSQL and RabbitMQ, as in production.
 
 use nightshift_tests::{Place, Publisher, finding};
 use tokio::task::JoinSet;
@@ -6,7 +6,7 @@ use tokio_postgres::NoTls;
 
 use super::desk::{cases, reports};
 
-/// A service that `tests/services` starts.
+/// Returns the address of a service that `tests/services` starts.
 #[expect(
     clippy::disallowed_methods,
     reason = "tests are told by the environment which services there are"
@@ -15,7 +15,7 @@ pub(crate) fn service(name: &str) -> String {
     std::env::var(format!("NIGHTSHIFT_TEST_{name}")).unwrap()
 }
 
-/// A database of this test's own.
+/// Creates a database for one test.
 pub(crate) async fn database() -> String {
     let url = service("POSTGRES");
     let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
@@ -60,7 +60,7 @@ async fn f01_workers_on_postgresql_and_rabbitmq_lose_nothing_when_one_is_killed(
     let mut dies = place.start(&["worker", "--only", "intake,triage"]).unwrap();
     dies.until_many("case concluded", 3);
     dies.kill();
-    // It had claimed more; those are taken over when their leases end.
+    // The killed worker had claimed further cases, which are taken over when their leases end.
     let mut lives = place
         .start(&["worker", "--only", "intake,triage,delivery"])
         .unwrap();

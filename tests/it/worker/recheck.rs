@@ -1,4 +1,4 @@
-//! Benign cases that a worker evaluates again, with the register that cleared them.
+//! Tests the re-evaluation of benign cases with the register that cleared them.
 
 use nightshift_tests::Place;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::desk::place;
 const ROLE: &str = "subject,account,networks,expected_findings,approved_by,valid_from,valid_until,status\n\
     ci-inventory,444455556666,198.51.100.0/24,Discovery:*,grace,2026-01-01,2026-12-31,active\n";
 
-/// A role that lists users.
+/// Returns an alert about a role that lists users.
 fn discovery() -> Value {
     json!({"type": "Discovery:IAMUser/AnomalousBehavior", "id": "f1", "accountId": "444455556666", "region": "eu-west-1",
         "severity": 5, "createdAt": "2026-11-25T10:00:00Z", "updatedAt": "2026-11-25T10:30:00Z", "title": "t", "description": "d",
@@ -20,7 +20,7 @@ fn discovery() -> Value {
                 "callerType": "Remote IP", "remoteIpDetails": {"ipAddressV4": "198.51.100.23"}}}}})
 }
 
-/// A call in CloudTrail of the role, at this time of the day of the finding.
+/// Returns a CloudTrail record of a call of the role at this time on the day of the finding.
 fn call(name: &str, time: &str) -> Value {
     json!({"eventTime": format!("2026-11-25T{time}Z"), "eventSource": "iam.amazonaws.com", "eventName": name,
         "awsRegion": "us-east-1", "sourceIPAddress": "198.51.100.23", "readOnly": true, "recipientAccountId": "444455556666",
@@ -30,7 +30,7 @@ fn call(name: &str, time: &str) -> Value {
                 "arn": "arn:aws:iam::444455556666:role/ci-inventory"}}}})
 }
 
-/// A folder with a case of this verdict.
+/// Returns a place with a case of this verdict.
 fn case(tools: &str, trail: &[Value], verdict: &str) -> Place {
     let place = place(tools);
     let records = json!({ "Records": trail });
@@ -50,12 +50,11 @@ fn case(tools: &str, trail: &[Value], verdict: &str) -> Place {
 const IDENTITIES: &str =
     "[[tool]]\nname = \"identities\"\nkind = \"identity_lookup\"\npath = \"identities.csv\"\n";
 
-/// A folder with a benign case.
 fn benign_case() -> Place {
     case(IDENTITIES, &[], "benign_true_positive")
 }
 
-/// The register holds this, and the case is due.
+/// Writes this register and makes the re-evaluation of the case due.
 fn changed(place: &Place, register: &str) {
     place.file("identities.csv", register).unwrap();
     let database = place.path().join("nightshift-data/nightshift.db");
@@ -64,7 +63,7 @@ fn changed(place: &Place, register: &str) {
     assert_eq!(connection.execute(due, []).unwrap(), 1);
 }
 
-/// Revision and verdict of the only case.
+/// Returns revision and verdict of the only case.
 fn standing(place: &Place) -> (u32, String) {
     let database = place.path().join("nightshift-data/nightshift.db");
     let connection = rusqlite::Connection::open(database).unwrap();

@@ -1,4 +1,4 @@
-//! What a configuration that is refused leaves behind: nothing.
+//! Tests that a refused configuration leaves nothing behind.
 
 use super::desk::place;
 use super::reload::{RENEWED, change};

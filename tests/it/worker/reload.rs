@@ -1,4 +1,4 @@
-//! A configuration that changes while the worker runs.
+//! Tests configuration changes while the worker runs.
 
 mod rules;
 
@@ -19,10 +19,10 @@ use crate::models::desk::ANTHROPIC;
 use crate::models::example;
 
 const SCC: &str = "scc-crypto-miner";
-/// When the new crew follows the new configuration.
+/// The log text once the new generation has started.
 pub(crate) const RENEWED: &str = "new cases follow the configuration as it is now";
 
-/// Changes the configuration, as an editor does: the whole file at once.
+/// Changes the configuration by replacing the whole file at once, as an editor does.
 pub(crate) fn change(place: &Place, from: &str, to: &str) {
     let path = place.path().join("nightshift.toml");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -120,7 +120,7 @@ fn a_worker_that_waits_for_its_database_hears_sighup() {
     let url = format!("postgres://nightshift@{address}/nightshift");
     let place = place(&format!("[store]\nurl = {url:?}\n"));
     let worker = place.start(&["worker"]).unwrap();
-    // It is asked for an answer, and says nothing.
+    // The server accepts the connection and never answers.
     let _asking = silent.accept().unwrap();
     worker.signal("HUP");
     worker.signal("TERM");

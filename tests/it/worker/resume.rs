@@ -1,4 +1,4 @@
-//! A worker that dies or stands still in the middle of a case.
+//! Tests a worker that dies or hangs in the middle of a case.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -11,10 +11,10 @@ use super::desk::{cases, place_with, put, reports};
 use crate::models::desk::ANTHROPIC;
 use crate::models::example::{self, Question};
 
-/// Bounds a test that hangs.
+/// The longest wait for an event; bounds a hang.
 pub(crate) const HANGS: Duration = Duration::from_secs(300);
 
-/// Answers as the worked example does; the first conclusion hangs, and is told of.
+/// Answers as the worked example does. The first conclusion hangs and notifies the test.
 pub(crate) fn hanging(told: Sender<()>) -> Script {
     let told = Mutex::new(Some(told));
     Script::by(move |seen: &Seen| -> Reply {

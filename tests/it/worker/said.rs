@@ -1,4 +1,4 @@
-//! What a worker says to whoever started it.
+//! Tests the output of a worker to the terminal that started it.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! When canaries are sent: one in each interval, whatever fails and however many processes there are.
+//! Tests when canaries are sent: one per interval, whatever fails and however many processes run.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 const EVERY: Duration = Duration::from_secs(900);
 
-/// The time of a test, which goes as tokio's does. It begins within an interval.
+/// A clock that follows tokio's paused time and starts within an interval.
 struct Paused(Instant);
 
 impl Clock for Paused {
@@ -26,7 +26,7 @@ impl Clock for Paused {
     }
 }
 
-/// A queue that is away from time to time, and ends the test after so many canaries.
+/// A queue that is unavailable at times and ends the test after a number of canaries.
 struct Queue {
     clock: Arc<Paused>,
     away: fn(u64) -> bool,
@@ -67,7 +67,7 @@ async fn store(folder: &tempfile::TempDir) -> Arc<dyn Store> {
     nightshift_store::open(&url, options).await.unwrap()
 }
 
-/// The canaries that so many processes send: after how many seconds, and their numbers from that of the first interval on.
+/// Returns the canaries that the processes send: seconds since the start, and number counted from the first interval.
 async fn sent(processes: usize, enough: usize, away: fn(u64) -> bool) -> Vec<(u64, i64)> {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder).await;
@@ -113,7 +113,7 @@ async fn one_is_sent_at_once_and_one_with_each_interval() {
 
 #[tokio::test]
 async fn of_three_processes_no_two_send_in_an_interval() {
-    // Time may jump while the store works for one of them, but never back.
+    // Paused time may jump while the store works, but it never goes back.
     let sent = sent(3, 6, |_| false).await;
     assert_eq!(sent.len(), 6);
     let once = sent.windows(2).all(|pair| pair[0].1 < pair[1].1);
@@ -122,7 +122,7 @@ async fn of_three_processes_no_two_send_in_an_interval() {
 
 #[tokio::test]
 async fn what_fails_is_tried_again_until_its_interval_is_over() {
-    // Away for 35 seconds at first, and for the whole of the third interval.
+    // The queue is unavailable for the first 35 seconds and for the whole third interval.
     let sent = sent(1, 4, |now| now < 35 || (1_500..2_400).contains(&now)).await;
     assert_eq!(sent, [(40, 0), (600, 1), (2_400, 3), (3_300, 4)]);
 }

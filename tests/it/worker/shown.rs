@@ -1,5 +1,5 @@
-//! Reports where people see them: the worker shows cases at strict fakes of Slack, Jira, ServiceNow, PagerDuty and
-//! GitHub, from the early post to the end that people put to it.
+//! Tests reports where people see them. The worker delivers cases to strict fakes of Slack, Jira, ServiceNow,
+//! PagerDuty and GitHub, from the early post until people close the case.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -22,12 +22,12 @@ use crate::vendors::{
     CHANNEL, Fake, Fault, Instance, Repo, Service, Site, Slack, SlackFault, TOKEN, Tickets,
 };
 
-/// A miner on a server of production.
+/// An alert about a miner on a production server.
 const MINER: &str = "scc-crypto-miner";
-/// Where a true positive is shown: in the channel, and as whatever each of the others makes of it.
+/// The destinations that show a true positive.
 const EVERYWHERE: [&str; 5] = ["soc", "jira", "snow", "pager", "issues"];
 
-/// Where the worker keeps its cases, to let time pass there.
+/// The database of the worker, in which the test lets time pass.
 enum Stored {
     Sqlite(PathBuf),
     Postgres(String),
@@ -50,7 +50,7 @@ impl Stored {
         }
     }
 
-    /// What is put off is due, and what is in doubt began so much earlier that every vendor has settled since.
+    /// Makes all postponed deliveries due and moves ambiguous sends back far enough for every vendor to have settled.
     async fn minutes_pass(&self) {
         self.execute(
             "UPDATE deliveries SET retry_at = NULL;
@@ -64,7 +64,7 @@ impl Stored {
     }
 }
 
-/// The time of the day, for the vendor that minds it.
+/// The real time, for the vendor that checks it.
 struct Now;
 
 impl nightshift_engine::Clock for Now {
@@ -77,11 +77,11 @@ impl nightshift_engine::Clock for Now {
     }
 }
 
-/// Everybody who is told.
+/// The fakes of all vendors.
 struct Vendors {
     slack: Slack,
     jira: Fake<Site>,
-    /// A Jira for what was cleared alone.
+    /// A Jira that only gets false positives.
     cleared: Fake<Site>,
     snow: Fake<Instance>,
     pager: Fake<Service>,
@@ -123,7 +123,7 @@ impl Vendors {
         .concat()
     }
 
-    /// Everybody does the next thing that makes a post, a ticket or a page, and then hangs up.
+    /// Makes every vendor perform its next post, ticket or page and then close the connection.
     fn hang_up_once(&self) {
         let mut is_first = true;
         self.slack.breaks(move |method, _| {
@@ -134,11 +134,10 @@ impl Vendors {
         self.jira.breaks([Fault::Done]);
         self.snow.breaks([Fault::Done]);
         self.pager.breaks([Fault::Done]);
-        // The first write makes the label of the case.
+        // The first write creates the label of the case.
         self.issues.breaks([Fault::None, Fault::Done]);
     }
 
-    /// The one message of a case.
     fn message(&self, case: &str) -> crate::vendors::Kept {
         let mut all = self.slack.channel();
         all.retain(|one| one.key("case") == case);
@@ -146,7 +145,7 @@ impl Vendors {
         all.remove(0)
     }
 
-    /// One ticket everywhere, all open or all done, and one page.
+    /// Checks that each vendor has one ticket in this state, and PagerDuty one page.
     fn check(&self, case: &str, is_open: bool) {
         let tickets = [
             self.jira.with(|site| site.of(case)),
@@ -164,7 +163,7 @@ impl Vendors {
     }
 }
 
-/// Waits until each of these destinations has said this.
+/// Waits until each of these destinations has logged the text.
 fn until_each(worker: &mut Running, text: &str, names: &[&str]) {
     let mut left: BTreeSet<&str> = names.iter().copied().collect();
     while !left.is_empty() {
@@ -173,7 +172,7 @@ fn until_each(worker: &mut Running, text: &str, names: &[&str]) {
     }
 }
 
-/// A worker with a model that hangs at its first conclusion, and everybody who is told.
+/// A worker with a model that hangs at its first conclusion, and all vendors.
 struct Night {
     vendors: Vendors,
     model: Arc<FakeModel>,
@@ -211,7 +210,7 @@ impl Night {
         }
     }
 
-    /// The one case that is none of these.
+    /// Returns the only case that is not among these.
     fn case_but(&self, known: &[&str]) -> String {
         let mut ids = Vec::new();
         for case in cases(&self.place) {
@@ -224,7 +223,7 @@ impl Night {
         ids.remove(0)
     }
 
-    /// Whether nothing of a case is left to show.
+    /// Returns whether no delivery of a case is pending.
     fn is_all_shown(&self, case: &str) -> bool {
         let ran = self.place.run(&["cases", "show", case, "--json"]).unwrap();
         let view: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -234,7 +233,7 @@ impl Night {
         !deliveries.iter().any(is_left)
     }
 
-    /// Lets time pass until nothing of a case is left to show.
+    /// Lets time pass until no delivery of a case is pending.
     async fn until_all_is_shown(&self, case: &str) {
         for _ in 0..HANGS.as_secs() {
             self.stored.minutes_pass().await;
@@ -245,7 +244,7 @@ impl Night {
         panic!("{case} is not shown everywhere");
     }
 
-    /// An alert is looked into, reported, seen again, and closed; everybody is told, each in their way.
+    /// Checks a case that is triaged, reported, seen again and closed, with each update at each vendor.
     async fn goes_well(&self, worker: &mut Running) -> String {
         let soc = &self.vendors;
         put(&self.place, MINER, "s1");
@@ -290,19 +289,19 @@ impl Night {
         );
         soc.check(&case, false);
         assert!(says(1), "who closed it");
-        // What one did not want counts as shown, once it was looked at.
+        // A delivery that a destination skips counts as shown once it was considered.
         self.until_all_is_shown(&case).await;
         soc.check(&case, false);
         case
     }
 
-    /// Everybody does what they are asked, and hangs up before they say so.
+    /// Checks a case for which every vendor performs the request and then closes the connection.
     async fn answers_are_lost(&self, worker: &mut Running, known: &str) {
         self.vendors.hang_up_once();
         put(&self.place, MINER, "s2");
         until_each(worker, "was not delivered", &EVERYWHERE);
         let case = self.case_but(&[known]);
-        // All but the page, which is the same however often it is sent, are looked up.
+        // All are looked up except the page, because PagerDuty deduplicates it.
         self.until_all_is_shown(&case).await;
         self.vendors.check(&case, true);
         let message = self.vendors.message(&case);

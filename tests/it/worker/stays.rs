@@ -1,4 +1,4 @@
-//! Whoever posts or reads while a configuration is taken up is answered.
+//! Tests that requests are answered while the configuration is reloaded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +16,10 @@ use super::reload::{RENEWED, change};
 
 const TOKEN: &str = "0123456789abcdef-intake";
 const RELOADS: usize = 6;
-/// Bounds a test that hangs.
+/// The longest wait for an event; bounds a hang.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// A worker that is posted to, and tells what it does; where its pages are, and where alerts are posted.
+/// Starts a worker with an HTTP source and a detailed log, and returns the addresses of its pages and of its intake.
 fn started(place: &mut Place) -> (Running, String, String) {
     place.set("INTAKE_TOKEN", TOKEN);
     place.set("NIGHTSHIFT__WEB__INTAKE_LISTEN", "127.0.0.1:0");
@@ -43,7 +43,7 @@ fn alert(number: usize) -> String {
     finding("scc-crypto-miner", &id).unwrap().to_string()
 }
 
-/// Asks again and again until it is told to end, and tells how often: each time it must be answered, and with 200.
+/// Repeats a request until told to stop, counts the answers, and panics unless each status is 200.
 async fn asks(
     is_over: Arc<AtomicBool>,
     answered: watch::Sender<usize>,
@@ -71,7 +71,7 @@ async fn no_post_and_no_page_is_refused_while_configurations_are_taken_up() {
     let fresh = fresh.build().unwrap();
     let mut loops = JoinSet::new();
     let mut counts = Vec::new();
-    // With connections that stay, and with a new one each time.
+    // One client keeps its connections, the other opens a new one per request.
     for client in [kept, fresh] {
         let [posted, read] = [(), ()].map(|()| watch::Sender::new(0));
         counts.extend([posted.subscribe(), read.subscribe()]);
@@ -90,7 +90,7 @@ async fn no_post_and_no_page_is_refused_while_configurations_are_taken_up() {
         change(&place, &before, &path(round));
         worker.signal("HUP");
         worker.until(RENEWED);
-        // All of them have asked since.
+        // Every client must get further answers after the reload.
         for count in &mut counts {
             let seen = *count.borrow();
             let more = count.wait_for(|count| *count > seen + 1);

@@ -1,4 +1,4 @@
-//! Anthropic.
+//! Refusals of Anthropic.
 
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Bedrock.
+//! Refusals of Bedrock.
 
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};

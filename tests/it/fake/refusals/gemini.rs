@@ -1,4 +1,4 @@
-//! Gemini and Vertex.
+//! Refusals of Gemini and Vertex.
 
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};

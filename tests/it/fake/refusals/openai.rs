@@ -1,4 +1,4 @@
-//! OpenAI and Azure.
+//! Refusals of OpenAI and Azure.
 
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};

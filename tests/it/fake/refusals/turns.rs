@@ -1,11 +1,11 @@
-//! Calls and results, at every provider: every call is answered right after it was made, and nothing else is answered.
+//! Tests calls and results at every provider: every call must be answered directly after it, and nothing else may be.
 
 use nightshift_tests::model::Provider;
 use serde_json::{Value, json};
 
 use super::{Raw, good, refused, taken};
 
-/// A turn in which the model calls, one in which results are given, and one with text.
+/// A turn with the model's calls, one with results, and one with text.
 struct Turns {
     list: &'static str,
     calls: fn(&[&str]) -> Value,
@@ -13,7 +13,7 @@ struct Turns {
     text: fn(&str) -> Value,
 }
 
-/// One value for each id.
+/// Returns one value for each id.
 fn each(ids: &[&str], one: impl Fn(&str) -> Value) -> Vec<Value> {
     ids.iter().map(|id| one(id)).collect()
 }
@@ -72,7 +72,7 @@ const GOOGLE: Turns = Turns {
             ids,
             |id| json!({"functionCall": {"id": id, "name": "lookup", "args": {}}}),
         );
-        // What Google lets a caller say that never had a signature.
+        // Google documents this value for calls that never had a signature.
         calls[0]["thoughtSignature"] = json!("skip_thought_signature_validator");
         json!({"role": "model", "parts": calls})
     },
@@ -113,7 +113,7 @@ impl Turns {
     }
 }
 
-/// Words of each provider for a call that was not answered, and for a result without its call.
+/// Returns each provider's message for an unanswered call and for a result without a call.
 const fn words(provider: Provider) -> (&'static str, &'static str) {
     match provider {
         Provider::OpenAi | Provider::Azure => (
@@ -153,7 +153,7 @@ async fn every_call_is_answered_and_nothing_else_is() {
             (stranger, 400, unasked),
         ])
         .await;
-        // Bedrock counts two turns of the user first.
+        // Bedrock first complains about two consecutive turns of the user.
         if provider != Provider::Bedrock {
             let alone = turns.after(good(provider), (turns.results)(&["a"]));
             refused(vec![(alone, 400, unasked)]).await;
@@ -170,7 +170,7 @@ async fn a_call_may_not_be_the_last_word() {
         let open = turns.after(good(provider), [(turns.calls)(&["a"])]);
         let words = match provider {
             Provider::OpenAi | Provider::Azure => "must be followed by tool messages",
-            // That it is the model's own is said first.
+            // Anthropic first complains that the last turn is the model's.
             Provider::Anthropic => "must end with a user message",
             Provider::Gemini | Provider::Vertex => "is followed by a function response turn",
             Provider::Bedrock => "Expected toolResult blocks",

@@ -1,5 +1,5 @@
-//! What kills a worker at a boundary: before a commit nobody hears that it was asked for, after it nobody hears that it
-//! was made. All that the worker had in memory is gone with it; what it had committed is not.
+//! Kills a worker before or after a commit: before, no request reaches the store; after, the worker never gets the
+//! answer. All that the worker had in memory is lost, and what it committed is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,46 +16,43 @@ use nightshift_pipeline::{
 use nightshift_store::Store;
 use tokio_util::sync::CancellationToken;
 
-/// What a worker does that others can see.
+/// An action of a worker that is visible from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deed {
-    /// A batch is committed.
     Accept,
-    /// Cases are claimed.
     Claim,
-    /// The n-th piece of a journal is written, counted from 1.
+    /// The n-th append to a journal, counted from 1.
     Append(usize),
-    /// A case is concluded.
     Conclude,
-    /// A report is posted: the beginning of the try was committed before, its end is after.
+    /// A report is posted. The start of the attempt is committed before, its end afterwards.
     Post,
 }
 
-/// On which side of it.
+/// The side of the action on which the worker is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
     After,
 }
 
-/// Kills a worker, once.
+/// Kills a worker once.
 #[derive(Debug, Default)]
 pub(super) struct Killer {
     at: Option<(Deed, Side)>,
     appends: AtomicUsize,
     has_accepted: AtomicBool,
-    /// How often the store is still to go away, each time at the second piece of a journal from now, and until the leases
-    /// of all cases have ended.
+    /// The number of outages left. Each starts at every second journal append and lasts until the leases of all cases
+    /// have ended.
     outages: AtomicUsize,
     is_away: AtomicBool,
-    /// Claims, by case and epoch, that were neither concluded nor given back.
+    /// Claims, by case and epoch, that were neither concluded nor released.
     held: Mutex<BTreeSet<(String, u64)>>,
-    /// Whether the first renewal panics; the worker is killed at the next one then.
+    /// Whether the first lease renewal panics; the worker is killed at the next one.
     spoils_renewal: bool,
     renewals: AtomicUsize,
-    /// The case that kills whoever looks into it.
+    /// The case that kills every worker that triages it.
     of_case: Option<CaseId>,
-    /// Cancelled when it did.
+    /// Cancelled when the worker was killed.
     pub(super) killed: CancellationToken,
 }
 
@@ -67,7 +64,7 @@ impl Killer {
         }
     }
 
-    /// Kills nothing: the store goes away so often.
+    /// Kills nothing; makes the store unavailable this many times.
     pub(super) fn cuts_off(times: usize) -> Self {
         Self {
             outages: AtomicUsize::new(times),
@@ -75,7 +72,7 @@ impl Killer {
         }
     }
 
-    /// Lets the first renewal of leases panic, and kills the worker at the next: that there is one is what is looked for.
+    /// Makes the first lease renewal panic and kills the worker at the next, which shows that renewals continue.
     pub(super) fn spoils_renewal() -> Self {
         Self {
             spoils_renewal: true,
@@ -83,7 +80,7 @@ impl Killer {
         }
     }
 
-    /// Kills a worker as soon as it begins anything for this case.
+    /// Kills a worker as soon as it starts anything for this case.
     pub(super) fn of_case(id: &CaseId) -> Self {
         Self {
             of_case: Some(id.clone()),
@@ -91,7 +88,7 @@ impl Killer {
         }
     }
 
-    /// A deed of the worker, unless it is killed before or after.
+    /// Runs an action of the worker, unless the worker is killed before or after it.
     pub(super) async fn pass<T>(&self, deed: Deed, doing: impl Future<Output = T>) -> T {
         self.die_at(deed, Side::Before).await;
         let done = doing.await;
@@ -118,7 +115,7 @@ impl Killer {
         self.held.lock().unwrap().remove(&claim);
     }
 
-    /// Lets the store go away, if it is to and the worker has got over the last time: it has a word to say to it then.
+    /// Starts an outage if one is left and the worker has recovered from the last one.
     fn cut_off(&self) {
         let held = self.held.lock().unwrap();
         let cases: BTreeSet<&String> = held.iter().map(|(case, _)| case).collect();
@@ -129,19 +126,19 @@ impl Killer {
     }
 }
 
-/// The store as a worker sees it that is to be killed.
+/// The store of a worker that is to be killed.
 pub(super) struct Mortal {
     pub(super) store: Arc<dyn Store>,
     pub(super) killer: Arc<Killer>,
 }
 
 impl Mortal {
-    /// Whether the store can be reached: not before another worker has found that no lease holds any more.
+    /// Returns an error until another worker has found that no lease is held any more.
     async fn reach(&self) -> Result<(), StoreError> {
         if !self.killer.is_away.load(Ordering::SeqCst) {
             return Ok(());
         }
-        // A claim of nothing frees what is lost.
+        // A claim of zero cases frees expired leases.
         self.store.claim(Lane::Any, 0).await?;
         if self.store.backlog().await?.running > 0 {
             return Err(StoreError::Database {
@@ -168,7 +165,7 @@ impl Inbox for Mortal {
 
 #[async_trait]
 impl Cases for Mortal {
-    /// A claim that finds nothing is no deed.
+    /// Claims cases. A claim that finds nothing does not count as an action.
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError> {
         self.reach().await?;
         if self.killer.has_accepted.load(Ordering::SeqCst) {

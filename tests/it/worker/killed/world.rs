@@ -1,5 +1,5 @@
-//! Around a worker that is killed: a broker that hands out again what was not settled, a receiver that remembers what was
-//! posted, tools that count their calls, and a store that outlives all of it.
+//! The fixture around a killed worker: a broker that redelivers unsettled messages, a receiver that records posts,
+//! tools that count their calls, and a store that survives the worker.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -26,15 +26,15 @@ use tokio_util::sync::CancellationToken;
 use super::killer::{Deed, Killer, Mortal};
 use crate::hostile::world::{Noon, Watched};
 
-/// The one destination.
+/// The name of the only destination.
 const DESTINATION: &str = "soc";
-/// How long a lease holds, so that a killed worker's cases are taken over soon.
+/// The duration of a lease, short so that a killed worker's cases are taken over soon.
 pub(super) const LEASE: Duration = Duration::from_secs(1);
 
 /// A call: case, tool, arguments.
 pub(super) type Made = (String, String, String);
 
-/// Everything but the worker.
+/// Everything except the worker.
 pub(super) struct World {
     pub(super) store: Arc<dyn Store>,
     pub(super) broker: Arc<Broker>,
@@ -42,7 +42,7 @@ pub(super) struct World {
     pub(super) calls: Arc<Mutex<Vec<Made>>>,
 }
 
-/// A broker: what one worker holds and did not settle goes to the next.
+/// A broker that redelivers a worker's unsettled messages to the next.
 #[derive(Default)]
 pub(super) struct Broker {
     waiting: Mutex<Vec<Message>>,
@@ -51,7 +51,7 @@ pub(super) struct Broker {
 }
 
 impl Broker {
-    /// The connection of a worker is gone.
+    /// Returns unsettled messages to the queue, as when the connection closes.
     fn take_back(&self) {
         let mut held = std::mem::take(&mut *self.held.lock().unwrap());
         self.waiting.lock().unwrap().append(&mut held);
@@ -108,7 +108,7 @@ impl Destination for Receiver {
         Ok(posts.get(case_id).map(|_| case_id.clone()))
     }
 
-    /// What is shown already is edited.
+    /// Edits a report that is shown already.
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
         let case_id = &showing.report.case_id;
         let post = async {
@@ -124,7 +124,7 @@ impl Destination for Receiver {
     }
 }
 
-/// Tools whose calls are counted.
+/// Tools that count their calls.
 struct Counted {
     tools: Watched,
     calls: Arc<Mutex<Vec<Made>>>,
@@ -145,7 +145,7 @@ impl Toolbox for Counted {
 }
 
 impl World {
-    /// With two alerts that wait at the broker.
+    /// Creates the fixture with two alerts at the broker.
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
         let broker = Arc::new(Broker::default());
         let messages = ["scc-crypto-miner", "guardduty-finding"].map(|sample| Message {
@@ -162,7 +162,7 @@ impl World {
         }
     }
 
-    /// Runs a worker until it is killed, or all is done; whether it was killed.
+    /// Runs a worker until it is killed or all is done, and returns whether it was killed.
     pub(super) async fn work(&self, killer: Killer) -> bool {
         let (killer, stop) = (Arc::new(killer), CancellationToken::new());
         let holder = uuid::Uuid::new_v4().to_string();
@@ -182,7 +182,7 @@ impl World {
         if killed {
             tasks.shutdown().await;
             self.broker.take_back();
-            // As its lease on the destination ends, with its process or by itself.
+            // The lease on the destination ends with its process or by expiry.
             self.store.leave(DESTINATION, &holder).await.unwrap();
         } else {
             stop.cancel();
@@ -193,7 +193,7 @@ impl World {
         killed
     }
 
-    /// Takes what waits at the broker, and does nothing with it.
+    /// Admits the messages at the broker without triage.
     pub(super) async fn take_in(&self) {
         let (taking, stop) = (self.taking(&Arc::default()), CancellationToken::new());
         let taken = async {
@@ -228,7 +228,7 @@ impl World {
         self.store.list(&all).await.unwrap()
     }
 
-    /// Calls whose outcome is journaled.
+    /// Returns the calls whose outcome is in the journal.
     pub(super) async fn finished(&self) -> BTreeSet<Made> {
         let mut finished = BTreeSet::new();
         for case in self.cases().await {

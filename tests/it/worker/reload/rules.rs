@@ -1,4 +1,4 @@
-//! Prompts and playbooks that change while the worker runs.
+//! Tests changes of prompts and playbooks while the worker runs.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::models::desk::ANTHROPIC;
 use crate::models::example::{self, Question};
 use crate::worker::desk::{place_with, put, reports};
 
-/// A shipped file with this in the place of that.
+/// Returns a shipped file with one text replaced.
 fn shipped(file: &str, from: &str, to: &str) -> String {
     let path = root().join("worker/analyst").join(file);
     let text = std::fs::read_to_string(path).unwrap();
@@ -19,13 +19,12 @@ fn shipped(file: &str, from: &str, to: &str) -> String {
     text.replace(from, to)
 }
 
-/// Triages one more alert.
 fn triages(place: &Place, worker: &mut Running, id: &str) {
     put(place, SCC, id);
     worker.until("report shown");
 }
 
-/// Rules of ours in the shipped prompt of the plan.
+/// Adds a rule to a copy of the shipped planning prompt.
 fn plan(place: &Place, rule: &str) {
     let head = "# Your task now: plan\n";
     let text = shipped(
@@ -36,7 +35,7 @@ fn plan(place: &Place, rule: &str) {
     place.file("p/plan.md", text).unwrap();
 }
 
-/// The house rule of the only plan that was asked for since.
+/// Returns the rule in the next planning prompt, which must be the only one.
 fn rule_of(plans: &Receiver<String>) -> String {
     let plan = plans.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(plans.try_recv().is_err(), "one plan for one case");
@@ -77,7 +76,7 @@ async fn prompts_that_change_are_those_of_new_cases() {
     assert_eq!(fake.refusals(), []);
 }
 
-/// A step of ours in a shipped playbook.
+/// Adds a step to a copy of a shipped playbook.
 fn playbook(place: &Place, rule: &str) {
     let step = "Read what the alert itself tells";
     let text = shipped("playbooks/crypto-mining.toml", step, rule);
@@ -87,7 +86,7 @@ fn playbook(place: &Place, rule: &str) {
 #[test]
 fn playbooks_that_change_are_those_of_new_cases() {
     let place = logged("[playbooks]\ndir = \"books\"\n");
-    // How many reports have a step of each of these.
+    // Counts the reports that have a step of each rule.
     let shown = |rules: [&str; 3]| {
         let reports = reports(&place).into_iter();
         let reports: Vec<String> = reports
