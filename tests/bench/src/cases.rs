@@ -1,7 +1,7 @@
-//! Whole cases in this process: read, accepted, triaged by playbook, concluded and committed to SQLite.
+//! Measures whole cases in this process: read, accepted, triaged by playbook, concluded and committed to SQLite.
 //!
-//! Nothing here is shortened but the sources: a message's bytes go in, a report is on disk. The cases differ in the
-//! names of finding and resource and share their far ends, as those of one campaign do.
+//! Only the sources are left out: a case starts with the bytes of a message and ends with a report on disk. The cases
+//! differ in the names of finding and resource and share their far ends, like those of one campaign.
 
 use std::time::Instant;
 
@@ -16,12 +16,13 @@ use crate::process::{cpu, runtime, status_kib};
 use crate::registers::{logs, registers};
 use crate::world::{EXFILTRATION, Kind, MINER, World, folder};
 
-/// Cases of each kind.
+/// Number of cases of each kind.
 const CASES: u32 = 500;
-/// Cases that run together: the default of `[worker] max_cases`.
+/// Number of concurrent cases: the default of `[worker] max_cases`.
 const MAX_CASES: usize = 64;
 
-/// Cases per second and CPU per case: with the tools that need no configuration, with registers, and with logs too.
+/// Measures cases per second and CPU per case: with tools that need no configuration, with registers, and with logs
+/// too.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for kind in [&MINER, &EXFILTRATION] {
@@ -67,7 +68,7 @@ fn measure_kind(kind: &Kind, tools: &str) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Triages everything that was taken in, so many cases at a time: how the concluded ones ended.
+/// Triages all stored alerts, up to `max_cases` at a time. Returns the states of the concluded cases.
 pub(crate) async fn conclude_all(world: &World, max_cases: usize) -> anyhow::Result<Vec<State>> {
     let release = CancellationToken::new();
     let mut running = JoinSet::new();

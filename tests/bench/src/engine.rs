@@ -1,4 +1,4 @@
-//! What the machine itself costs: folding, deciding, and a whole case whose analyst and tools cost nothing.
+//! Measures the engine alone: folding, deciding, and a whole case whose analyst and tools cost nothing.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 use crate::figure::{Figure, median};
 use crate::scripted::{Memory, NoRules, STEPS, Script, Shelf, Still, opened};
 
-/// How often each thing is measured.
+/// Repetitions of each measurement.
 const TIMES: usize = 200;
 
-/// Fold, decide and drive at 20 steps.
+/// Measures fold, decide and drive at 20 steps.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -51,7 +51,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Drives one case to its end, and gives its journal.
+/// Drives one case to its end and returns its journal.
 async fn whole_case(alert: &Alert) -> anyhow::Result<Vec<Event>> {
     let journal = Arc::new(Memory::default());
     let ports = Ports {
@@ -80,7 +80,7 @@ async fn whole_case(alert: &Alert) -> anyhow::Result<Vec<Event>> {
     Ok(events)
 }
 
-/// For each event of the journal, the median time to take it in and to decide what to do next, in seconds.
+/// Returns for each event of the journal the median time to apply it and to decide what to do next, in seconds.
 fn decisions(journal: &[Event]) -> Vec<f64> {
     let mut each: Vec<Vec<f64>> = vec![Vec::new(); journal.len()];
     for _ in 0..TIMES / 4 {

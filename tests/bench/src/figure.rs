@@ -1,4 +1,4 @@
-//! One figure: what it is called, how much, of what, and which limit it should hold.
+//! One figure with its name, value, unit and limit.
 
 /// A measured figure.
 #[derive(Clone)]
@@ -9,7 +9,7 @@ pub(crate) struct Figure {
     limit: Option<Limit>,
 }
 
-/// What a figure should hold.
+/// The bound that a figure should hold.
 #[derive(Clone, Copy)]
 enum Limit {
     AtMost(f64),
@@ -17,7 +17,7 @@ enum Limit {
 }
 
 impl Figure {
-    /// A figure without a limit.
+    /// Returns a figure without a limit.
     pub(crate) fn new(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self {
             name: name.into(),
@@ -27,7 +27,7 @@ impl Figure {
         }
     }
 
-    /// The same with the most that it should be.
+    /// Sets an upper limit.
     pub(crate) fn at_most(self, limit: f64) -> Self {
         Self {
             limit: Some(Limit::AtMost(limit)),
@@ -35,7 +35,7 @@ impl Figure {
         }
     }
 
-    /// The same with the least that it should be.
+    /// Sets a lower limit.
     pub(crate) fn at_least(self, limit: f64) -> Self {
         Self {
             limit: Some(Limit::AtLeast(limit)),
@@ -43,7 +43,8 @@ impl Figure {
         }
     }
 
-    /// Name, figure, limit, ratio to the limit (above 1 is a miss either way), and the command that measures it again.
+    /// Formats the name, value, limit, ratio to the limit (above 1 is always a miss), and the command that repeats
+    /// the measurement.
     pub(crate) fn line(&self, group: &str) -> String {
         let value = format!("{} {}", rounded(self.value), self.unit);
         let (sign, limit, ratio) = match self.limit {
@@ -64,7 +65,7 @@ impl Figure {
     }
 }
 
-/// Three digits that matter, and no more.
+/// Formats a value with three significant digits.
 fn rounded(value: f64) -> String {
     match value.abs() {
         0.0..10.0 => format!("{value:.2}"),
@@ -73,12 +74,12 @@ fn rounded(value: f64) -> String {
     }
 }
 
-/// The middle one; 0 where there are none.
+/// Returns the median, or 0 without values.
 pub(crate) fn median(values: Vec<f64>) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The one below which this share of them lies; 0 where there are none.
+/// Returns the value below which this share of the values lies, or 0 without values.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

@@ -1,5 +1,5 @@
-//! How much longer a case takes than its model: cases that arrive over two seconds, a model that takes half a second, and
-//! the wall time of each case over its critical path.
+//! Measures how much longer a case takes than its model. Cases arrive over two seconds, the model takes half a
+//! second, and the wall time of each case is divided by that of its critical path.
 
 mod wire;
 mod yardstick;
@@ -24,34 +24,34 @@ use crate::registers::registers;
 use crate::worker::{Database, service};
 use crate::world::{LEASE, MINER, Modelled, World, folder, no_storms};
 
-/// Cases before those that are measured: a worker runs for weeks, and compiles patterns, prepares statements and connects at
-/// its beginning.
+/// Unmeasured cases at the start. A worker runs for weeks; only its first cases compile patterns, prepare statements
+/// and connect.
 const BEFORE: u32 = 50;
 
-/// The argument that makes this program run such cases and nothing else, for a profiler to look at.
+/// The argument that makes this program run such cases only, for a profiler.
 pub(crate) const ARGUMENT: &str = "twelve-calls";
 
-/// How cases come.
+/// The arrival of cases.
 #[derive(Clone, Copy)]
 struct Load {
-    /// Cases that are measured.
+    /// Number of measured cases.
     cases: u32,
-    /// From one to the next.
+    /// Interval between arrivals.
     every: Duration,
-    /// Cases that may run together.
+    /// Maximum number of concurrent cases.
     max_cases: usize,
-    /// What the model takes for an answer.
+    /// Latency of the model.
     latency: Duration,
 }
 
-/// As the limits say it: a hundred within two seconds, a model of half a second.
+/// The load of the limits: a hundred cases within two seconds, a model of half a second.
 const LIMITS: Load = Load {
     cases: 100,
     every: Duration::from_millis(20),
     max_cases: 200,
     latency: Duration::from_millis(500),
 };
-/// As many as the cores can do, of a model that answers at once: nothing wakes a thread that has work.
+/// The load that saturates the cores with a model that answers at once, so that no thread waits to be woken.
 const BUSY: Load = Load {
     cases: 300,
     every: Duration::from_millis(1),
@@ -59,7 +59,7 @@ const BUSY: Load = Load {
     latency: Duration::ZERO,
 };
 
-/// The case of three steps, and that of twelve model calls.
+/// Measures the case of three steps and the case of twelve model calls.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let mut measured = vec![
@@ -106,7 +106,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Runs so many cases of twelve calls on PostgreSQL, one each few milliseconds, and prints what a case took.
+/// Runs cases of twelve calls on PostgreSQL at a fixed interval, and prints the CPU and time per case.
 pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     let (cases, every_ms, load) = match arguments {
         [cases, every_ms] => (cases, every_ms, LIMITS),
@@ -133,20 +133,20 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the cases came to.
+/// The results of a load.
 struct Ran {
-    /// Seconds from arrival to conclusion, of each case.
+    /// Seconds from arrival to conclusion of each case.
     walls: Vec<f64>,
     /// Our own CPU per case, in milliseconds.
     cpu_ms: f64,
-    /// The part of it that is the system's.
+    /// The system part of it.
     system_ms: f64,
-    /// Connections to the database at the end; they are kept once they are made.
+    /// Connections to the database at the end. They are kept once they are made.
     connections: Option<f64>,
 }
 
 impl Ran {
-    /// How much longer each took than its model alone.
+    /// Returns for each case the wall time divided by that of the model alone.
     fn ratios(&self, shape: Shape, load: Load) -> Vec<f64> {
         let path = f64::from(shape.critical_path()) * load.latency.as_secs_f64();
         self.walls.iter().map(|secs| secs / path).collect()
@@ -199,7 +199,8 @@ impl Ran {
     }
 }
 
-/// Work as the program does it: a task beside those of the cases, not the thread that waits for all of them.
+/// Runs work as a separate task beside the cases, as the program does, and not on the thread that waits for all of
+/// them.
 async fn beside<T: Send + 'static>(
     work: impl Future<Output = anyhow::Result<T>> + Send + 'static,
 ) -> anyhow::Result<T> {
@@ -208,7 +209,7 @@ async fn beside<T: Send + 'static>(
     one.join_next().await.context("it was spawned")??
 }
 
-/// Takes one message in after the other, each at its time, and triages it at once: seconds that each took.
+/// Takes in one message per interval and triages it at once. Returns the seconds that each case took.
 async fn arrive(world: Arc<World>, messages: Vec<Vec<u8>>, load: Load) -> anyhow::Result<Vec<f64>> {
     let release = CancellationToken::new();
     let mut ticks = tokio::time::interval(load.every);

@@ -1,8 +1,8 @@
-//! Figures of speed and size, one per line, beside the limits they should hold.
+//! Prints figures of speed and size, one per line, with their limits.
 //!
-//! `cargo run --release -p nightshift-bench [-- GROUP…]`. A figure above its limit is printed, not failed: machines
-//! differ, and a test that fails on a busy one teaches people to run it again. The exit code is not 0 only where
-//! something could not be measured at all. What the figures mean is in `docs/performance.md`. Needs Linux (`/proc`).
+//! `cargo run --release -p nightshift-bench [-- GROUP…]`. A figure above its limit is printed and is not an error:
+//! machines differ, and a test that fails on a busy machine teaches people to run it again. The exit code is not 0
+//! only if a measurement failed. `docs/performance.md` explains the figures. Needs Linux (`/proc`).
 
 mod cases;
 mod engine;
@@ -23,13 +23,13 @@ use tracing::subscriber::NoSubscriber;
 
 use crate::figure::Figure;
 
-/// The allocator of musl takes one lock for all threads: static programs use jemalloc
+/// The allocator of musl takes one lock for all threads, so static programs use jemalloc
 /// (`docs/decisions/0015-an-allocator-for-static-programs.md`).
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Measures one group of figures.
+/// A function that measures one group of figures.
 type Measure = fn() -> anyhow::Result<Vec<Figure>>;
 
 const GROUPS: [(&str, Measure); 8] = [
@@ -44,10 +44,11 @@ const GROUPS: [(&str, Measure); 8] = [
 ];
 
 fn main() -> anyhow::Result<()> {
-    // As in the program, where no traces are recorded: with nobody to hear, values of spans are made for the crate `log`.
+    // The program sets this too when it records no traces. Without a subscriber, values of spans are formatted for
+    // the crate `log`.
     tracing::subscriber::set_global_default(NoSubscriber::default())?;
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    // Some things are measured from processes of their own, which are this program again.
+    // Some figures are measured in separate processes, which run this program again.
     match wanted.split_first() {
         Some((name, rest)) if name == model::fake::ARGUMENT => return model::fake::serve(rest),
         Some((name, rest)) if name == open::ARGUMENT => return open::serve(rest),

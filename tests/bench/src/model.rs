@@ -1,5 +1,5 @@
-//! The model analyst with real adapters against the strict fake: what its calls cost, how many there are, and how much
-//! of each prompt was sent before.
+//! Measures the model analyst with real adapters against the strict fake: the CPU and number of its calls, and how
+//! much of each prompt was sent before.
 
 pub(crate) mod fake;
 mod listening;
@@ -9,7 +9,7 @@ mod spent;
 
 use crate::figure::Figure;
 
-/// CPU per call, calls per case, repeated prefixes.
+/// Measures CPU per call, calls per case and repeated prefixes.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     let mut figures = spent::measure()?;
     figures.extend(prefix::measure()?);

@@ -1,6 +1,8 @@
-//! Memory with many cases open that all wait on the model: each has its plan, its steps' results and one request under
-//! way, the conclusion. Measured in a process of its own, which no other group has made larger; on the PostgreSQL of
-//! `tests/services`, with its connections, or on SQLite where there is none.
+//! Measures memory with many open cases that all wait for the model.
+//!
+//! Each case has its plan and the results of its steps, and waits for its conclusion. The measured process is
+//! separate, so that no other group has enlarged it. It runs on the PostgreSQL of `tests/services` and counts
+//! connections, or on SQLite if there is none.
 
 use std::process::Command;
 use std::time::Duration;
@@ -19,17 +21,17 @@ use crate::process::{runtime, status_kib};
 use crate::worker::{Database, service};
 use crate::world::{LEASE, MINER, Modelled, World, folder, no_storms};
 
-/// The argument that makes this program the process that is measured.
+/// The argument that makes this program the measured process.
 pub(crate) const ARGUMENT: &str = "open-cases";
-/// Longer than all cases may take until they wait, and shorter than a request may take: none is answered or given up
-/// before. A busy machine needs minutes for a thousand cases.
+/// Latency of the last request. It is longer than `PATIENCE` and shorter than the limit of a request, so that no
+/// request ends before the measurement. A busy machine needs minutes for a thousand cases.
 const LAST: Duration = Duration::from_secs(290);
-/// How long all cases may take until they wait.
+/// Time limit until all cases wait.
 const PATIENCE: Duration = Duration::from_secs(270);
-/// Between two looks.
+/// Interval of polling.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// With 100 and with 1,000 cases.
+/// Measures with 100 and with 1,000 cases.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for (cases, most) in [(100, 64.0), (1_000, 250.0)] {
@@ -54,8 +56,8 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Is that process: opens so many cases, waits until all of them wait, and prints its memory in MiB and, on PostgreSQL, its
-/// connections.
+/// Runs as the measured process: opens `cases` cases and waits until all of them wait. Prints its memory in MiB and,
+/// on PostgreSQL, its connections.
 pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     let [cases] = arguments else {
         anyhow::bail!("how many cases?");
@@ -103,8 +105,8 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until every case has its last request under way: two turns for each of three steps, the plan, and that one. A
-/// request whose connection was refused, because thousands come at once, is made again: there may be more.
+/// Waits until every case has its last request under way: the plan, two turns for each of three steps, and the
+/// conclusion. There may be more requests, because those whose connection was refused under load are repeated.
 async fn wait(fake: &mut Fake, cases: u32) -> anyhow::Result<()> {
     let began = tokio::time::Instant::now();
     let mut looks = tokio::time::interval(LOOK);

@@ -1,4 +1,4 @@
-//! How fast messages become alerts: every sample, over and over.
+//! Measures how fast messages become alerts, by reading every sample repeatedly.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use nightshift_alert::{ReadOptions, read};
 
 use crate::figure::Figure;
 
-/// How long each sample is read over and over.
+/// Time for which each sample is read repeatedly.
 const FOR: Duration = Duration::from_millis(500);
 
-/// Where the samples are.
+/// Returns the directory of the samples.
 pub(crate) fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/alerts")
 }
 
-/// Time per alert and alerts per second on one core, for each sample.
+/// Measures the time per alert and the alerts per second on one core, for each sample.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(samples())?
         .map(|entry| Ok(entry?.path()))

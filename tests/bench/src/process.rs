@@ -1,4 +1,4 @@
-//! What the system says of a process: CPU time and memory, from `/proc`; and what runs our own.
+//! Reads CPU time and memory of a process from `/proc`, and builds the runtime.
 
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
@@ -6,22 +6,23 @@ use tokio::runtime::{Builder, Runtime};
 /// Ticks per second of the times in `/proc/*/stat`: `USER_HZ`, 100 on every Linux that Rust runs on (proc(5)).
 const TICKS_PER_SEC: f64 = 100.0;
 
-/// CPU time in seconds, user and system.
+/// CPU time in seconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cpu {
-    /// Of this process, all threads.
+    /// User and system time of this process, all threads.
     pub(crate) own_secs: f64,
-    /// The part of it that is the system's: sockets, waits, switches.
+    /// The system part of it: sockets, waits, switches.
     pub(crate) system_secs: f64,
-    /// Of its children that have ended.
+    /// User and system time of ended child processes.
     pub(crate) children_secs: f64,
 }
 
-/// The CPU time so far. It is counted in hundredths of a second: measure long enough.
+/// Returns the CPU time so far. Its resolution is a hundredth of a second, so measurements must be long enough.
 pub(crate) fn cpu() -> anyhow::Result<Cpu> {
     let stat =
         std::fs::read_to_string("/proc/self/stat").context("CPU time needs Linux's /proc")?;
-    // Fields are counted behind the name, which may hold anything but ends at the last `)`: utime is the 12th there.
+    // Fields are counted after the name, which may contain any character and ends at the last `)`. There, utime is
+    // the 12th.
     let (_, fields) = stat
         .rsplit_once(')')
         .context("/proc/self/stat has no name")?;
@@ -41,7 +42,7 @@ pub(crate) fn cpu() -> anyhow::Result<Cpu> {
     })
 }
 
-/// The runtime as the program has it (`worker/cli/src/lib.rs`): a thread for two cores.
+/// Returns the runtime of the program (`worker/cli/src/lib.rs`): one thread per two cores.
 pub(crate) fn runtime() -> anyhow::Result<Runtime> {
     let cores = std::thread::available_parallelism()?;
     Ok(Builder::new_multi_thread()
@@ -50,7 +51,7 @@ pub(crate) fn runtime() -> anyhow::Result<Runtime> {
         .build()?)
 }
 
-/// A line of `/proc/PID/status` in KiB, e.g. `VmRSS`.
+/// Returns a line of `/proc/PID/status` in KiB, such as `VmRSS`.
 pub(crate) fn status_kib(process: &str, field: &str) -> anyhow::Result<f64> {
     let path = format!("/proc/{process}/status");
     let status = std::fs::read_to_string(&path).context("memory needs Linux's /proc")?;

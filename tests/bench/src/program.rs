@@ -1,4 +1,4 @@
-//! The program as people start it: how long until it says something, and how much it holds while it waits.
+//! Measures the program as people start it: the time of a run, and the memory while it waits.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,14 +9,14 @@ use anyhow::{Context, ensure};
 use crate::figure::{Figure, median};
 use crate::process::{cpu, status_kib};
 
-/// How often each start is measured.
+/// Repetitions of each start.
 const TIMES: u16 = 20;
-/// Between two looks at a process that settles.
+/// Interval of polling a process that settles.
 const LOOK: Duration = Duration::from_millis(10);
-/// Looks with the same memory after which it has settled.
+/// Number of polls with the same memory after which a process has settled.
 const SAME_LOOKS: u32 = 20;
 
-/// Starts and memory of the program that stands beside this one.
+/// Measures starts and memory of the program beside this one.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     let program = nightshift_tests::built()?;
     let alert = crate::parse::samples().join("scc-crypto-miner.json");
@@ -25,7 +25,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     let kept = tempfile::tempdir()?;
     let version = starts(&program, &["--version"], None)?;
     let fresh = starts(&program, &run, None)?;
-    // The first one makes the database that the others find.
+    // The first run creates the database that the others find.
     once(&program, &run, kept.path())?;
     let again = starts(&program, &run, Some(kept.path()))?;
     Ok(vec![
@@ -39,15 +39,15 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// What starts came to.
+/// The results of several starts.
 struct Starts {
-    /// Median of the time until the end, in milliseconds.
+    /// Median wall time in milliseconds.
     wall_ms: f64,
-    /// Mean CPU time, in milliseconds.
+    /// Mean CPU time in milliseconds.
     cpu_ms: f64,
 }
 
-/// Many runs in this folder, or each in a new one where there is none.
+/// Runs the program many times in this folder, or each time in a new folder if there is none.
 fn starts(program: &Path, arguments: &[&str], folder: Option<&Path>) -> anyhow::Result<Starts> {
     let before = cpu()?.children_secs;
     let mut walls = Vec::new();
@@ -63,7 +63,7 @@ fn starts(program: &Path, arguments: &[&str], folder: Option<&Path>) -> anyhow::
     })
 }
 
-/// Milliseconds from the start to the end of one run, all its output read.
+/// Returns the milliseconds of one run, from the start until its output ends.
 fn once(program: &Path, arguments: &[&str], folder: &Path) -> anyhow::Result<f64> {
     let began = Instant::now();
     let output = command(program, arguments, folder).output()?;
@@ -88,14 +88,14 @@ fn command(program: &Path, arguments: &[&str], folder: &Path) -> Command {
     command
 }
 
-/// Resident memory of `run -` that has everything built and waits for its message, in MiB.
+/// Returns the resident memory in MiB of `run -` that is fully started and waits for its message.
 fn idle_mib(program: &Path) -> anyhow::Result<f64> {
     let folder = tempfile::tempdir()?;
     let mut child = command(program, &["run", "-"], folder.path())
         .stdin(Stdio::piped())
         .spawn()?;
     let settled = settled_kib(&mut child);
-    // Nothing was sent: it ends by itself, with a complaint that nobody reads.
+    // Without a message the program exits with an error, which nobody reads.
     drop(child.stdin.take());
     child.wait()?;
     Ok(settled? / 1024.0)

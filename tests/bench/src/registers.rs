@@ -1,4 +1,4 @@
-//! Registers and logs as a middling organisation keeps them: a thousand rows each, most of them about something else.
+//! Registers and logs of a medium-sized organisation: a thousand rows each, most of them about something else.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use nightshift_tools::ToolConfig;
 use serde_json::json;
 
-/// Rows of each register.
+/// Number of rows of each register.
 const ROWS: usize = 1000;
 
-/// Writes the registers, and gives the tools that read them.
+/// Writes the registers and returns the tools that read them.
 pub(crate) fn registers(folder: &Path) -> anyhow::Result<Vec<ToolConfig>> {
     let mut assets = "id,name,type,account,owner,environment,addresses,purpose\n".to_owned();
     let mut changes =
@@ -53,7 +53,7 @@ pub(crate) fn registers(folder: &Path) -> anyhow::Result<Vec<ToolConfig>> {
     Ok(tools)
 }
 
-/// Writes flow and audit logs of a thousand records each, and gives the tools that search them.
+/// Writes flow and audit logs of a thousand records each, and returns the tools that search them.
 pub(crate) fn logs(folder: &Path) -> anyhow::Result<Vec<ToolConfig>> {
     let (mut flows, mut trail, mut audit) = (String::new(), String::new(), String::new());
     for row in 0..ROWS {

@@ -1,5 +1,5 @@
-//! A case of a fixed shape: an analyst that always answers the same, tools that always find the same, a journal in
-//! memory. What is left to measure is the machine between them.
+//! A case of a fixed shape: an analyst and tools with constant answers, and a journal in memory. Only the engine
+//! between them is left to measure.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,12 +16,12 @@ use nightshift_engine::{
 };
 use serde_json::{Value, json};
 
-/// Steps of a case: the most that one may have.
+/// Number of steps of a case: the maximum.
 pub(crate) const STEPS: usize = 20;
-/// Rows that each call finds, about as many as a report can show.
+/// Number of rows that each call finds, about as many as a report can show.
 const ROWS: usize = 20;
 
-/// What a case of this shape is opened with.
+/// Returns the event that opens a case of this shape.
 pub(crate) fn opened(alert: Alert) -> Opened {
     Opened {
         version: JOURNAL_VERSION,
@@ -47,7 +47,7 @@ pub(crate) fn opened(alert: Alert) -> Opened {
     }
 }
 
-/// Plans all steps, each with one call of its own; the second half waits for the first.
+/// An analyst that plans all steps with one call each. The second half waits for the first.
 pub(crate) struct Script;
 
 #[async_trait]
@@ -133,7 +133,7 @@ fn object(value: Value) -> serde_json::Map<String, Value> {
     }
 }
 
-/// Finds the same rows for every call.
+/// Tools that find the same rows for every call.
 pub(crate) struct Shelf;
 
 #[async_trait]
@@ -182,7 +182,7 @@ impl Toolbox for Shelf {
     }
 }
 
-/// Clears nothing.
+/// Rules that clear nothing.
 pub(crate) struct NoRules;
 
 impl Exonerator for NoRules {
@@ -191,12 +191,12 @@ impl Exonerator for NoRules {
     }
 }
 
-/// Keeps events in memory.
+/// A journal in memory.
 #[derive(Default)]
 pub(crate) struct Memory(Mutex<Vec<Event>>);
 
 impl Memory {
-    /// All that was written.
+    /// Returns all events.
     pub(crate) fn events(&self) -> Vec<Event> {
         let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         events.clone()

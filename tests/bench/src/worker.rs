@@ -1,8 +1,8 @@
-//! The worker as a process on PostgreSQL, with RabbitMQ in front: how fast it takes alerts in, how soon a critical one
-//! that came behind many others is claimed, and what it holds while it has nothing to do.
+//! Measures the worker as a process on PostgreSQL with RabbitMQ: the rate of intake, the time until a critical alert
+//! behind many others is claimed, and the memory of an idle worker.
 //!
-//! Servers are those of `tests/services`, which `NIGHTSHIFT_TEST_POSTGRES` and `NIGHTSHIFT_TEST_RABBITMQ` name; without
-//! them nothing is measured. They run on the same machine and take their part of it.
+//! The servers are those of `tests/services`, named by `NIGHTSHIFT_TEST_POSTGRES` and `NIGHTSHIFT_TEST_RABBITMQ`.
+//! Without them nothing is measured. They run on the same machine and use a part of its CPU.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,20 +24,20 @@ use crate::figure::{Figure, median};
 use crate::process::{runtime, status_kib};
 use crate::world::{LEASE, MINER, folder, no_storms};
 
-/// Alerts that are taken in.
+/// Number of alerts for intake.
 const ALERTS: u32 = 20_000;
-/// Alerts that wait before the critical one.
+/// Number of alerts that wait before the critical one.
 const BEHIND: u32 = 10_000;
-/// Alerts of one transaction of ours.
+/// Number of alerts that this program inserts per transaction.
 const BATCH: usize = 500;
-/// Between two looks at the database.
+/// Interval of polling the database.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long a worker settles before its memory is read.
+/// Time that a worker settles before its memory is read.
 const SETTLES: Duration = Duration::from_secs(5);
-/// Starts that are timed.
+/// Number of timed starts.
 const STARTS: usize = 9;
 
-/// Intake, priority, memory.
+/// Measures intake, priority and memory.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     let (Some(postgres), Some(rabbitmq)) = (service("POSTGRES"), service("RABBITMQ")) else {
         eprintln!(
@@ -63,7 +63,7 @@ pub(crate) fn service(name: &str) -> Option<String> {
     std::env::var(format!("NIGHTSHIFT_TEST_{name}")).ok()
 }
 
-/// A database of its own, and a connection to look at it.
+/// A separate database, and a connection that observes it.
 pub(crate) struct Database {
     pub(crate) url: String,
     client: Client,
@@ -90,18 +90,18 @@ impl Database {
         })
     }
 
-    /// Connections to it beside this one.
+    /// Returns the number of other connections to the database.
     pub(crate) async fn connections(&self) -> anyhow::Result<i64> {
         let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
         Ok(self.client.query_one(sql, &[]).await?.try_get(0)?)
     }
 
-    /// Waits until this many rows are found; when that was.
+    /// Waits until the query finds this many rows, and returns the time.
     async fn until(&self, sql: &str, many: i64) -> anyhow::Result<Instant> {
         let mut looks = tokio::time::interval(LOOK);
         loop {
             looks.tick().await;
-            // The tables are made by the worker.
+            // The worker creates the tables.
             let found = self.client.query_one(sql, &[]).await;
             if found.is_ok_and(|row| row.get::<_, i64>(0) >= many) {
                 return Ok(Instant::now());
@@ -110,19 +110,19 @@ impl Database {
     }
 }
 
-/// Those of earlier runs that nobody uses: a server that still cleans up after them is not the one to measure with.
+/// Drops unused databases of earlier runs, because a server that still cleans up after them distorts the measurement.
 async fn drop_unused(client: &Client) -> anyhow::Result<()> {
     let sql = "SELECT datname FROM pg_database WHERE datname LIKE 'bench\\_%' \
         AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE pg_stat_activity.datname = pg_database.datname)";
     for row in client.query(sql, &[]).await? {
         let name: &str = row.try_get(0)?;
-        // Somebody may have begun to use it, or dropped it.
+        // Another process may use the database by now, or have dropped it.
         drop(client.batch_execute(&format!("DROP DATABASE {name}")).await);
     }
     Ok(())
 }
 
-/// A worker; killed at the end.
+/// A worker process, killed on drop.
 struct Worker(Child);
 
 impl Drop for Worker {
@@ -166,20 +166,21 @@ fn command(
     Ok(command)
 }
 
-/// Milliseconds from the receipt of an alert to the last statement of its transaction, after which it is acked: that of
-/// one in a hundred is longer. Rows of a transaction are known by its number.
+/// Milliseconds from the receipt of an alert to the last statement of its transaction, after which it is acked, as
+/// the 99th percentile. Rows of one transaction share its number.
 const ACKS: &str = "SELECT percentile_disc(0.99) WITHIN GROUP \
          (ORDER BY extract(epoch FROM accepted_at - received_at) * 1000)::double precision \
      FROM arrivals JOIN batches ON arrivals.xmin = batches.xmin";
 
-/// Alerts a second from a full queue into the database, from the first commit to the last; and how long an ack takes.
+/// Measures alerts per second from a full queue into the database, from the first to the last commit, and the time
+/// until ack.
 async fn intake(postgres: &str, rabbitmq: &str) -> anyhow::Result<Vec<Figure>> {
     let (folder, database) = (folder()?, Database::new(postgres).await?);
     let queue = format!("bench-{}", uuid::Uuid::new_v4().simple());
     let publisher = Publisher::connect(rabbitmq, &queue).await?;
     publisher.publish(&MINER.messages(ALERTS)?).await?;
     let _worker = start(folder.path(), "intake", &database, rabbitmq, &queue)?;
-    // One row for each transaction: to count the cases themselves, again and again, would be a load of our own.
+    // There is one row per transaction. Repeated counting of cases would be a load of its own.
     let count = "SELECT coalesce(sum(alerts), 0)::bigint FROM batches";
     let began = database.until(count, 1).await?;
     let row = database.client.query_one(count, &[]).await?;
@@ -196,7 +197,7 @@ async fn intake(postgres: &str, rabbitmq: &str) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Seconds from the commit of a critical alert behind many low ones to its claim.
+/// Measures the seconds from the commit of a critical alert behind many low ones to its claim.
 async fn critical(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
     let (folder, database) = (folder()?, Database::new(postgres).await?);
     let store = nightshift_store::open(&database.url, Options::new(LEASE, no_storms())).await?;
@@ -225,7 +226,7 @@ async fn critical(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
     .at_most(2.0))
 }
 
-/// Memory of a worker that has nothing to do.
+/// Measures the memory of an idle worker.
 async fn idle(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
     let (folder, database) = (folder()?, Database::new(postgres).await?);
     let queue = format!("bench-{}", uuid::Uuid::new_v4().simple());
@@ -242,14 +243,14 @@ async fn idle(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
     Ok(Figure::new("RSS of an idle worker", mib, "MiB").at_most(40.0))
 }
 
-/// Milliseconds from the start of a worker to the moment when it says that it is ready: the store answers, and the broker
-/// has been read. The median of some, on a database that is there.
+/// Measures the milliseconds from the start of a worker until it is ready: the store answers, and the broker has been
+/// read. The figure is the median of several starts on an existing database.
 async fn ready(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
     let (folder, database) = (folder()?, Database::new(postgres).await?);
     let queue = format!("bench-{}", uuid::Uuid::new_v4().simple());
     let all = "intake,triage,delivery,web";
     let mut times = Vec::new();
-    // The first one makes the tables.
+    // The first start creates the tables.
     for _ in 0..=STARTS {
         let free = TcpListener::bind("127.0.0.1:0").await?.local_addr()?;
         let began = Instant::now();

@@ -1,5 +1,5 @@
-//! A store and the triage around it, as `worker/cli/src/wiring.rs` puts them together, without a configuration file; and
-//! messages that differ in the names of finding and resource.
+//! A store and the triage around it, built as in `worker/cli/src/wiring.rs` but without a configuration file. Also
+//! makes messages that differ in the names of finding and resource.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use nightshift_tools::{ToolConfig, Tools};
 use serde_json::json;
 use tempfile::TempDir;
 
-/// Messages that are committed together.
+/// Number of messages that are committed together.
 const BATCH: usize = 64;
-/// What the program charges for a question before it is asked.
+/// Tokens that the program reserves for a question before it is asked.
 const RESERVED: (u64, u32) = (8_000, 2_000);
 
-/// A sample, and the names in it that make one finding differ from another.
+/// A sample, and the names in it that distinguish one finding from another.
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     file: &'static str,
@@ -34,7 +34,7 @@ pub(crate) struct Kind {
     resource: &'static str,
 }
 
-/// The crypto miner that SCC found.
+/// A crypto miner that SCC found.
 pub(crate) const MINER: Kind = Kind {
     name: "miner",
     file: "scc-crypto-miner.json",
@@ -42,7 +42,7 @@ pub(crate) const MINER: Kind = Kind {
     resource: "web-server-prod-01",
 };
 
-/// The credentials that GuardDuty saw used elsewhere.
+/// Credentials that GuardDuty saw used elsewhere.
 pub(crate) const EXFILTRATION: Kind = Kind {
     name: "exfiltration",
     file: "guardduty-eventbridge-credential-exfiltration.json",
@@ -51,7 +51,7 @@ pub(crate) const EXFILTRATION: Kind = Kind {
 };
 
 impl Kind {
-    /// So many messages, each about another finding on another resource.
+    /// Returns `many` messages, each about another finding on another resource.
     pub(crate) fn messages(&self, many: u32) -> anyhow::Result<Vec<Vec<u8>>> {
         let text = std::fs::read_to_string(crate::parse::samples().join(self.file))?;
         ensure!(
@@ -70,17 +70,17 @@ impl Kind {
     }
 }
 
-/// A folder beside the program and not a temporary one, which may be in memory: commits shall reach a disk.
+/// Creates a folder beside the program. A temporary one may be in memory, and commits must reach a disk.
 pub(crate) fn folder() -> anyhow::Result<TempDir> {
     let program = std::env::current_exe()?;
     let beside: PathBuf = program.parent().unwrap_or(Path::new(".")).to_owned();
     Ok(tempfile::tempdir_in(beside)?)
 }
 
-/// How long a lease holds.
+/// The duration of a lease.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
-/// A storm of one type is what is measured here: every alert has its own case.
+/// Returns a policy without storms, because the measured alerts of one type must each have a case.
 pub(crate) fn no_storms() -> AdmissionPolicy {
     AdmissionPolicy {
         storm_cases: u32::MAX,
@@ -95,7 +95,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// In this folder, with the tools that need no configuration and these. Playbooks think where there is no analyst.
+    /// Creates a world in this folder, with these tools and those that need no configuration. Without a model,
+    /// playbooks answer.
     pub(crate) fn new(
         folder: &Path,
         configs: Vec<ToolConfig>,
@@ -110,7 +111,7 @@ impl World {
         Self::over(Arc::new(store), folder, configs, modelled)
     }
 
-    /// The same over another store.
+    /// Creates a world over another store.
     pub(crate) fn over(
         store: Arc<dyn Store>,
         folder: &Path,
@@ -176,7 +177,7 @@ impl World {
         Ok(())
     }
 
-    /// An alert as intake hands it over.
+    /// Returns an alert as intake passes it on.
     pub(crate) fn arrival(&self, alert: Alert, message: &[u8]) -> Arrival {
         Arrival {
             source: "bench".to_owned(),
@@ -190,7 +191,7 @@ impl World {
     }
 }
 
-/// An analyst that asks a model, and what a profile says of it.
+/// An analyst that asks a model, with the settings of its profile.
 pub(crate) struct Modelled {
     pub(crate) analyst: Arc<dyn Analyst>,
     name: String,
@@ -198,7 +199,7 @@ pub(crate) struct Modelled {
 }
 
 impl Modelled {
-    /// With this model, all layers around it.
+    /// Returns an analyst with this model and all its layers.
     pub(crate) fn new(config: &ModelConfig) -> anyhow::Result<Self> {
         let models = connect(config)?;
         let (input, output) = RESERVED;
@@ -210,7 +211,7 @@ impl Modelled {
     }
 }
 
-/// One model as the program connects it.
+/// Connects one model as the program does.
 pub(crate) fn connect(config: &ModelConfig) -> anyhow::Result<Models> {
     let keys = |place: KeyPlace<'_>| -> Result<KeySource, String> {
         let KeyPlace::Value(key) = place else {
@@ -227,7 +228,7 @@ pub(crate) fn connect(config: &ModelConfig) -> anyhow::Result<Models> {
     )?)
 }
 
-/// The analyst that asks this model, with the shipped playbooks as hints.
+/// Returns the analyst that asks this model, with the shipped playbooks as hints.
 pub(crate) fn analyst(model: Arc<dyn ChatModel>) -> anyhow::Result<ModelAnalyst> {
     let playbooks = Arc::new(Playbooks::load(None)?);
     Ok(ModelAnalyst::new(
@@ -237,7 +238,6 @@ pub(crate) fn analyst(model: Arc<dyn ChatModel>) -> anyhow::Result<ModelAnalyst>
     ))
 }
 
-/// The clock of this host.
 struct HostClock;
 
 impl Clock for HostClock {

@@ -1,4 +1,4 @@
-//! The workers: started, killed, started again.
+//! Starts, kills and restarts the workers.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -15,16 +15,16 @@ use crate::servers::{Broker, Database};
 use crate::tickets::Desk;
 use crate::verdict::Changes;
 
-/// Seconds of a lease, as shipped.
+/// Duration of a lease in seconds, as shipped.
 const LEASE_SECS: u64 = 30;
-/// How long a worker has to end: `terminationGracePeriodSeconds` of the chart.
+/// Time limit for a worker to drain: `terminationGracePeriodSeconds` of the chart.
 const GRACE: Duration = Duration::from_secs(30);
-/// How long a worker that is told to end takes requests: `web.lingerSecs` of the chart.
+/// Time for which a draining worker accepts requests: `web.lingerSecs` of the chart.
 const LINGER_SECS: u64 = 5;
-/// How long a new worker has until it is ready.
+/// Time limit for a new worker to become ready.
 const BEGINS: Duration = Duration::from_secs(60);
 
-/// What workers are started with: every case has its file, and those of one account a ticket besides.
+/// Returns the configuration of the workers. Every case has its file, and cases of one account also get a ticket.
 pub(crate) fn config(
     database: &Database,
     broker: &Broker,
@@ -48,20 +48,20 @@ pub(crate) fn config(
 
 /// All workers.
 pub(crate) struct Fleet {
-    /// The program that runs, and the one that the next rollout brings.
+    /// The program that runs, and the program that the next rollout brings.
     program: PathBuf,
     next: PathBuf,
     pub(crate) folder: PathBuf,
     workers: Vec<Worker>,
-    /// When workers were killed.
+    /// The times at which workers were killed.
     pub(crate) kills: Vec<SystemTime>,
-    /// What was replaced and changed.
+    /// Rollouts and rotations so far.
     pub(crate) changes: Changes,
 }
 
 struct Worker {
     child: Child,
-    /// Where it says whether it is ready.
+    /// The port of the readiness page.
     port: u16,
 }
 
@@ -113,8 +113,8 @@ impl Fleet {
         Ok(Worker { child, port })
     }
 
-    /// Replaces all workers as the chart does: the migrations run, then one after the other a new worker becomes ready,
-    /// and an old one is told to end (`maxUnavailable: 0`).
+    /// Replaces all workers as the chart does: the migrations run, then one new worker after the other becomes ready,
+    /// and an old one drains (`maxUnavailable: 0`).
     pub(crate) async fn roll_out(&mut self) -> anyhow::Result<()> {
         self.program.clone_from(&self.next);
         let migrated = Command::new(&self.program)
@@ -137,7 +137,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Kills one of them, whatever it does.
+    /// Kills one worker at random.
     #[expect(
         clippy::disallowed_methods,
         reason = "compared with what the workers' clocks wrote"
@@ -151,7 +151,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Starts those again that have ended.
+    /// Restarts the workers that have ended.
     pub(crate) fn revive(&mut self) -> anyhow::Result<()> {
         for at in 0..self.workers.len() {
             let has_ended = match self.workers.get_mut(at) {
@@ -168,7 +168,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// The reports that stand at the destination, by the names of their files.
+    /// Returns the file names of the reports at the destination.
     pub(crate) fn reports(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.folder.join("reports")) else {
             return Vec::new();
@@ -180,7 +180,7 @@ impl Fleet {
             .collect()
     }
 
-    /// Ends all of them.
+    /// Kills all workers.
     pub(crate) fn stop(&mut self) {
         self.workers.clear();
     }
@@ -194,7 +194,7 @@ impl Drop for Worker {
 }
 
 impl Worker {
-    /// Waits until it is ready.
+    /// Waits until the worker is ready.
     async fn wait(&self) -> anyhow::Result<()> {
         let begun = Instant::now();
         while !self.is_ready() {
@@ -204,7 +204,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Whether it says that it is ready.
+    /// Returns whether the worker is ready.
     fn is_ready(&self) -> bool {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let asked =
@@ -221,7 +221,8 @@ impl Worker {
         asked.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
     }
 
-    /// Tells it to end and waits; how long it took, or nothing where it did not end well in time and was killed.
+    /// Drains the worker and waits for its end. Returns the seconds taken, or `None` if the worker failed or had to
+    /// be killed.
     async fn drain(mut self) -> anyhow::Result<Option<f64>> {
         let told = Command::new("kill")
             .args(["-s", "TERM", &self.child.id().to_string()])
@@ -239,7 +240,7 @@ impl Worker {
     }
 }
 
-/// The URL with the workers' user and no password, which stands in a file.
+/// Returns the URL with the workers' user and no password, which is in a file.
 fn of_user(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let (_, place) = rest.split_once('@').unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Workers, the database and the broker are killed at random, workers replaced and passwords changed while alerts come in;
-//! afterwards everything that the broker had acknowledged must have ended in exactly one place, with one report, and one
-//! ticket where one was wanted.
+//! Kills workers, the database and the broker at random, replaces workers and changes passwords while alerts come in.
+//! Afterwards, every alert that the broker acknowledged must have ended in exactly one place, with one report, and
+//! with one ticket if one was wanted.
 //!
 //! ```console
 //! cargo run --release -p nightshift-chaos -- --alerts 2000 --kills 200
@@ -9,8 +9,8 @@
 //! cargo run --release -p nightshift-chaos -- --alerts 1000 --kills 0 --rollouts 5 --rotations 5
 //! ```
 //!
-//! Servers are its own (tests/postgres, tests/rabbitmq), the workers are the program as it is shipped. What is killed when
-//! follows from the seed, which is printed; how the processes interleave does not.
+//! The program starts its own servers (tests/postgres, tests/rabbitmq), and the workers are the program as shipped.
+//! The seed, which is printed, decides what is killed when. The interleaving of the processes is not reproducible.
 
 mod fleet;
 mod publish;
@@ -33,56 +33,56 @@ use servers::{Broker, Database};
 use tickets::Desk;
 use verdict::Verdict;
 
-/// Kills workers, databases and brokers at random, and says what was lost.
+/// Kills workers, databases and brokers at random, and reports what was lost.
 #[derive(Debug, Parser)]
 struct Options {
-    /// Alerts to publish
+    /// Number of alerts to publish
     #[arg(long, default_value_t = 2_000)]
     alerts: usize,
-    /// How often a worker is killed (SIGKILL)
+    /// Number of times that a worker is killed (SIGKILL)
     #[arg(long, default_value_t = 200)]
     kills: usize,
-    /// How often the database is stopped at once, and started again
+    /// Number of times that the database is stopped at once and started again
     #[arg(long, default_value_t = 0)]
     database_kills: usize,
-    /// How often the broker is killed, and started again
+    /// Number of times that the broker is killed and started again
     #[arg(long, default_value_t = 0)]
     broker_kills: usize,
-    /// How often all workers are replaced one after the other, as the chart does: migrations first, a new worker that is
-    /// ready before an old one is told to end
+    /// Number of times that all workers are replaced as the chart does: migrations first, and each new worker is
+    /// ready before an old one drains
     #[arg(long, default_value_t = 0)]
     rollouts: usize,
-    /// A program of another version, that begins; the first rollout brings the one that is built here
+    /// A program of another version to start with; the first rollout brings the program built here
     #[arg(long)]
     previous: Option<PathBuf>,
-    /// How often the passwords of the database and the broker change, and every connection is cut
+    /// Number of times that the passwords of the database and the broker change and all connections are cut
     #[arg(long, default_value_t = 0)]
     rotations: usize,
-    /// Workers at the same time
+    /// Number of workers
     #[arg(long, default_value_t = 3)]
     workers: usize,
-    /// Cases at the same time in each
+    /// Number of concurrent cases in each worker
     #[arg(long, default_value_t = 4)]
     max_cases: usize,
-    /// Publish and kill for so many minutes, a worker eight times in ten, else the database or the broker; the numbers of
-    /// alerts and kills above count for nothing then
+    /// Publish and kill for this many minutes, a worker eight times in ten, otherwise the database or the broker; the
+    /// numbers of alerts and kills above are ignored
     #[arg(long)]
     minutes: Option<u64>,
-    /// Milliseconds between two kills
+    /// Mean interval between two kills, in milliseconds
     #[arg(long, default_value_t = 400)]
     every_ms: u64,
-    /// What is killed when
+    /// Seed that decides what is killed when
     #[arg(long)]
     seed: Option<u64>,
-    /// Seconds that everything may take to end once the last kill is over
+    /// Seconds that everything may take to end after the last kill
     #[arg(long, default_value_t = 900)]
     patience_secs: u64,
-    /// Judge what became of the alerts, and not how long take-overs and new passwords took
+    /// Check what became of the alerts, and not how long take-overs and new passwords took
     #[arg(long)]
     untimed: bool,
 }
 
-/// What may be killed.
+/// What may be killed or changed.
 #[derive(Debug, Clone, Copy)]
 enum Target {
     Worker,
@@ -124,7 +124,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Starts everything, disturbs it, and looks at what became of the alerts.
+/// Starts everything, disturbs it, and returns the outcome of the alerts.
 async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result<Verdict> {
     let database = Database::start(folder)?;
     let broker = Broker::start(folder)?;
@@ -157,7 +157,7 @@ async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result
         tokio::time::sleep(Duration::from_secs(1)).await;
         looked = look(&fleet).await;
     }
-    // One fresh alert passes.
+    // One fresh alert must be concluded.
     let fresh = publish::fresh(broker.url()).await?;
     let fresh_ended = verdict::wait_for(database.url(), &fresh, Duration::from_secs(60)).await;
     let mut verdict = looked?;
@@ -167,7 +167,7 @@ async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result
     Ok(verdict)
 }
 
-/// What is killed next: so many of each, shuffled, or whatever is drawn until the time is over.
+/// The next targets: given numbers of each, shuffled, or random ones until the time is over.
 enum Kills {
     Counted(std::vec::IntoIter<Target>),
     Until(Instant),
@@ -208,7 +208,7 @@ impl Iterator for Kills {
     }
 }
 
-/// Kills, one after the other, in an order drawn from the seed.
+/// Kills one target after the other, in an order that the seed decides.
 async fn disturb(
     kills: &mut Kills,
     options: &Options,

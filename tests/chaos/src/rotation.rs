@@ -1,5 +1,5 @@
-//! Passwords that change under load (F33): the servers take the new one at once and cut every connection, the file follows
-//! later, as a mounted secret does.
+//! Changes passwords under load (F33). The servers take the new password at once and cut every connection. The file
+//! follows later, as a mounted secret does.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use tokio_postgres::{Client, NoTls};
 
 use crate::servers::{Broker, Database};
 
-/// Who the workers are, at both servers.
+/// The user of the workers at both servers.
 pub(crate) const USER: &str = "nightshift";
-/// The files of their passwords, below the folder.
+/// File name of the database password, below the folder.
 pub(crate) const DATABASE_PASSWORD: &str = "database-password";
 pub(crate) const BROKER_PASSWORD: &str = "broker-password";
-/// How much later than the servers the files change.
+/// Delay between the change at the servers and the change of the files.
 const MOUNT_LAG: Duration = Duration::from_secs(3);
-/// How soon new passwords are to be used (faults.md).
+/// Time limit in seconds until new passwords are used (faults.md).
 pub(crate) const MOST_ROTATION: f64 = 60.0;
 
-/// Makes the users, and the files of their passwords.
+/// Creates the users and the files of their passwords.
 pub(crate) async fn prepare(
     folder: &Path,
     database: &Database,
@@ -38,8 +38,8 @@ pub(crate) async fn prepare(
     write(folder, &password)
 }
 
-/// Changes both, and waits until all workers are connected to the database by the new one; how long after the file changed
-/// that was.
+/// Changes both passwords and waits until all workers are connected to the database with the new one. Returns the
+/// time since the files changed.
 pub(crate) async fn rotate(
     folder: &Path,
     database: &Database,
@@ -63,7 +63,7 @@ pub(crate) async fn rotate(
     write(folder, &password)?;
     let since = Instant::now();
     let workers = i64::try_from(workers)?;
-    // Each worker keeps a connection of its own that listens.
+    // Each worker keeps one connection that listens.
     let listening =
         "SELECT count(*) FROM pg_stat_activity WHERE usename = $1 AND query ILIKE 'LISTEN%'";
     while client
@@ -87,7 +87,7 @@ fn password() -> String {
         .collect()
 }
 
-/// As a secret is mounted: another file in its place, never half a one.
+/// Replaces the files atomically, as a mounted secret is replaced.
 fn write(folder: &Path, password: &str) -> anyhow::Result<()> {
     for name in [DATABASE_PASSWORD, BROKER_PASSWORD] {
         let new = folder.join(format!("{name}.new"));

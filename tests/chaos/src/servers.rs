@@ -1,4 +1,4 @@
-//! The database and the broker, by the scripts that tests use.
+//! Runs the database and the broker by the scripts of the tests.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use nightshift_tests::root;
 
-/// A server in a folder of its own, stopped at the end.
+/// A server in a separate folder, stopped on drop.
 struct Server {
     script: &'static str,
     dir: PathBuf,
@@ -37,7 +37,7 @@ impl Drop for Server {
     }
 }
 
-/// PostgreSQL.
+/// A PostgreSQL server.
 pub(crate) struct Database {
     server: Server,
     url: String,
@@ -45,7 +45,7 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
-        // The user postgres must reach its own folder.
+        // The user postgres must be able to reach its own folder.
         #[cfg(unix)]
         std::fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         let server = Server {
@@ -66,7 +66,7 @@ impl Database {
     }
 }
 
-/// RabbitMQ.
+/// A RabbitMQ server.
 pub(crate) struct Broker {
     server: Server,
     url: String,
@@ -86,7 +86,7 @@ impl Broker {
         &self.url
     }
 
-    /// `rabbitmqctl`.
+    /// Runs `rabbitmqctl`.
     pub(crate) fn ctl(&self, arguments: &[&str]) -> anyhow::Result<()> {
         self.server.call_with("ctl", arguments).map(drop)
     }

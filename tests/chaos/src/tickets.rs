@@ -1,5 +1,5 @@
-//! A desk that takes tickets as ServiceNow's Table API does, and keeps every one that is made: what is shown twice stands
-//! there twice. Whether requests are as the vendor wants them is for the tests of `worker/report`.
+//! A fake desk that takes tickets as ServiceNow's Table API does and keeps every one, so that duplicates are visible.
+//! The tests of `worker/report` check whether requests are valid for the vendor.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) struct Desk {
 type Incidents = Arc<Mutex<Vec<Map<String, Value>>>>;
 
 impl Desk {
-    /// Opens one on a free port of 127.0.0.1.
+    /// Opens a desk on a free port of 127.0.0.1.
     pub(crate) async fn open() -> anyhow::Result<Self> {
         let incidents = Incidents::default();
         let all = get(find).post(make);
@@ -42,7 +42,7 @@ impl Desk {
         })
     }
 
-    /// What the configuration says of it.
+    /// Returns the configuration of the destination.
     pub(crate) fn table(&self) -> String {
         format!(
             "[[destination]]\nname = \"tickets\"\nkind = \"servicenow\"\nurl = \"{}\"\nuser = \"chaos\"\nsecret = \"env:CHAOS_TICKETS\"\n",
@@ -50,7 +50,7 @@ impl Desk {
         )
     }
 
-    /// How many tickets each case has.
+    /// Returns the number of tickets of each case.
     pub(crate) fn tickets(&self) -> BTreeMap<String, usize> {
         let mut many = BTreeMap::new();
         for incident in lock(&self.incidents).iter() {
@@ -65,7 +65,7 @@ fn lock(incidents: &Incidents) -> MutexGuard<'_, Vec<Map<String, Value>>> {
     incidents.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `sysparm_query=correlation_id=CASE^…`
+/// Answers `sysparm_query=correlation_id=CASE^…`.
 async fn find(
     State(incidents): State<Incidents>,
     Query(asked): Query<HashMap<String, String>>,
@@ -94,7 +94,7 @@ async fn make(
     (StatusCode::CREATED, Json(made))
 }
 
-/// One with its fields as they are and as they read.
+/// Returns one ticket, with the value and the displayed value of each field.
 async fn read(
     State(incidents): State<Incidents>,
     Path(id): Path<String>,
@@ -111,7 +111,7 @@ async fn read(
     ))
 }
 
-/// Sets fields; notes are added to those that are there.
+/// Sets fields. Notes are added to the existing ones.
 async fn set(
     State(incidents): State<Incidents>,
     Path(id): Path<String>,

@@ -1,4 +1,4 @@
-//! What must hold afterwards, read from the database and the destination.
+//! Checks afterwards, in the database and at the destination, what must hold.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,14 +18,14 @@ type Connections = JoinSet<Result<(), tokio_postgres::Error>>;
 /// Longest take-over of a dead worker's case that design.md allows, in seconds.
 const MOST_TAKE_OVER: f64 = 35.0;
 
-/// What was replaced and changed under load.
+/// Rollouts and rotations under load.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// How often all workers were replaced.
+    /// Number of times that all workers were replaced.
     pub(crate) rollouts: usize,
-    /// Seconds that each replaced worker took to end; nothing for one that did not end well within its grace.
+    /// Seconds that each replaced worker took to drain, or `None` if it did not exit cleanly within its grace period.
     pub(crate) drains: Vec<Option<f64>>,
-    /// Seconds from each change of the passwords' files until all workers were connected again.
+    /// Seconds from each change of the password files until all workers were connected again.
     pub(crate) rotations: Vec<f64>,
 }
 
@@ -54,46 +54,45 @@ impl fmt::Display for Changes {
     }
 }
 
-/// What became of all obligations.
+/// The outcome of all obligations.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
-    /// How many there are.
+    /// Number of obligations.
     obligations: usize,
-    /// Those that have no case.
+    /// Obligations without a case.
     lost: usize,
-    /// Cases that are not over yet.
+    /// Cases that have not ended.
     open: usize,
-    /// Cases by how they ended.
+    /// Number of cases by final status.
     ended: BTreeMap<String, i64>,
     /// Cases that no obligation asked for, and further cases of the same alert.
     unknown: usize,
-    /// Revisions that nobody asked for: a report more.
+    /// Reports of revisions that nobody asked for.
     duplicate_reports: usize,
-    /// Cases whose report is not shown.
+    /// Cases whose report is not at the destination.
     missing_reports: usize,
-    /// Tickets that somebody waits for, and those that are there twice.
+    /// Tickets that are wanted.
     tickets: usize,
     missing_tickets: usize,
     duplicate_tickets: usize,
     /// Commands that were finished twice, or started again after they were finished.
     repeated: i64,
-    /// Journal entries written under an epoch that another one had followed.
+    /// Journal entries whose epoch is lower than an earlier one.
     zombies: i64,
-    /// Cases that went on elsewhere, and how long that took: sorted, in seconds.
+    /// Seconds that each take-over of a case by another worker took, sorted.
     take_overs: Vec<f64>,
-    /// Whether one fresh alert passed when all was over.
+    /// Whether one fresh alert was concluded at the end.
     pub(crate) fresh: bool,
-    /// Rollouts and rotations.
     pub(crate) changes: Changes,
 }
 
 impl Verdict {
-    /// Whether everything has ended, well or not.
+    /// Returns whether everything has ended, well or not.
     pub(crate) fn is_over(&self) -> bool {
         self.open == 0 && self.lost == 0 && self.missing_reports + self.missing_tickets == 0
     }
 
-    /// What a desk has of a case that is over, by the number in its alert's id.
+    /// Counts the tickets of a case that has ended. The number in the alert's id says how many are wanted.
     fn count_tickets(&mut self, alert: Option<&str>, many: usize) {
         let number = alert.and_then(|id| id.trim_start_matches("chaos-").parse().ok());
         let wanted = usize::from(number.is_some_and(wants_ticket));
@@ -102,7 +101,7 @@ impl Verdict {
         self.duplicate_tickets += many.saturating_sub(wanted);
     }
 
-    /// Whether what became of the alerts and the workers holds, however long it took.
+    /// Returns whether the outcome is correct, however long it took.
     pub(crate) fn holds(&self) -> bool {
         self.is_over()
             && self.unknown == 0
@@ -113,7 +112,7 @@ impl Verdict {
             && self.changes.drains.iter().all(Option::is_some)
     }
 
-    /// Whether the limits of design.md and faults.md hold, which ask for a quiet machine.
+    /// Returns whether the limits of design.md and faults.md hold. They assume a quiet machine.
     pub(crate) fn is_in_time(&self) -> bool {
         let is_short = |took: &f64| *took <= MOST_ROTATION;
         let taken_over = self.take_overs.last();
@@ -164,7 +163,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A connection; it ends with the set.
+/// Connects to the database. The connection ends when the set is dropped.
 async fn connect(url: &str) -> anyhow::Result<(Client, Connections)> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     let mut connections = JoinSet::new();
@@ -172,7 +171,7 @@ async fn connect(url: &str) -> anyhow::Result<(Client, Connections)> {
     Ok((client, connections))
 }
 
-/// Waits until the case of an alert is over.
+/// Waits until the case of an alert is concluded.
 pub(crate) async fn wait_for(url: &str, id: &str, patience: Duration) -> anyhow::Result<()> {
     let (client, _connection) = connect(url).await?;
     let over = async {
@@ -194,7 +193,7 @@ pub(crate) async fn wait_for(url: &str, id: &str, patience: Duration) -> anyhow:
         .context("it took too long")?
 }
 
-/// How things stand now.
+/// Returns the present outcome.
 pub(crate) async fn look(
     url: &str,
     fleet: &Fleet,
@@ -212,7 +211,7 @@ pub(crate) async fn look(
     let mut cases: BTreeMap<&str, usize> = obligations.iter().map(|id| (id.as_str(), 0)).collect();
     let mut shown: BTreeMap<String, usize> = BTreeMap::new();
     for name in fleet.reports() {
-        // k3f9-x2mq-7d1w-r1.json, or as the destination names them: the case's id comes first.
+        // The name is k3f9-x2mq-7d1w-r1.json, or another one of the destination that starts with the case's id.
         let id: String = name.chars().take(14).collect();
         *shown.entry(id).or_default() += 1;
     }
@@ -253,19 +252,19 @@ async fn number(client: &Client, sql: &str) -> anyhow::Result<i64> {
     Ok(client.query_one(sql, &[]).await?.get(0))
 }
 
-/// A command that is started or finished after it was finished, within one revision.
+/// Counts commands that are started or finished after they were finished, within one revision.
 const REPEATED: &str = "SELECT count(*) FROM journal AS later JOIN journal AS finished \
     USING (case_id, revision, command) WHERE finished.kind = 'finished' AND later.kind IN ('started', 'finished') \
     AND later.seq > finished.seq";
 
-/// An entry whose epoch is below that of an earlier one.
+/// Counts entries whose epoch is below that of an earlier one.
 const ZOMBIES: &str = "SELECT count(*) FROM (SELECT epoch, max(epoch) OVER (PARTITION BY case_id, revision \
     ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM journal) AS entries \
     WHERE epoch < before";
 
-/// From a kill to the claim that takes its case over: for each claim but the first of a case, the first kill between the
-/// entry before it and the claim. A worker that was killed before its first entry left but a greater epoch: several
-/// take-overs then share the time between them.
+/// Returns the seconds from a kill to the claim that takes its case over. For each claim except the first of a case,
+/// the kill is the first one between the entry before it and the claim. A worker that was killed before its first
+/// entry left only a greater epoch, so several take-overs then share the time between them.
 async fn take_overs(client: &Client, kills: &[SystemTime]) -> anyhow::Result<Vec<f64>> {
     let rows = client
         .query(

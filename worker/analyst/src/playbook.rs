@@ -1,12 +1,12 @@
 //! The playbook analyst: deterministic, free, and able to say why.
 //!
-//! A [`Playbook`] is a TOML file (see `docs/playbooks.md`): which alerts it is for, which steps to make, which
-//! findings follow from their results, and which verdict from the findings. Nothing here does IO but
-//! [`Playbooks::load`], which reads a directory at start.
+//! A [`Playbook`] is a TOML file (see `docs/playbooks.md`). It says which alerts it is for, which steps to make,
+//! which findings follow from their results, and which verdict follows from the findings. Only [`Playbooks::load`]
+//! does IO: it reads a directory at start.
 //!
-//! `nightshift-expression` evaluates the expressions. `functions` offers what works on values alone, `facts` holds what an
-//! alert and answers give and offers the functions that read it, `language` registers both, and `scope` sets the variables.
-//! Each uses only those named before it.
+//! `nightshift-expression` evaluates the expressions. `functions` offers functions over values alone. `facts` holds
+//! what an alert and the answers say, with the functions that read it. `language` registers both, and `scope` sets
+//! the variables. Each uses only those named before it.
 
 mod analyst;
 mod calls;

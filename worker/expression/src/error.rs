@@ -8,7 +8,6 @@ use crate::text::collapse_whitespace;
 pub struct EvaluationError {
     /// The expression or template, on one line.
     pub expression: String,
-    /// The reason.
     pub problem: String,
 }
 

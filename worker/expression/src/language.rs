@@ -1,7 +1,7 @@
-//! Compiled expressions and templates: strict undefined values, a fuel limit, no files.
+//! Compiled expressions and templates: strict undefined values, a fuel limit, no file access.
 //!
-//! Each text is compiled once in the life of the process. Texts come from playbooks and configuration alone, so there are
-//! few. A full cache starts again from empty.
+//! Each text is compiled once in the life of the process. Texts come from playbooks and configuration alone, so there
+//! are few. A full cache is emptied.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use minijinja::{AutoEscape, Environment, Error, Expression, UndefinedBehavior, Value};
 
-/// Instructions that one evaluation may take.
+/// Maximum number of instructions of one evaluation.
 const FUEL: u64 = 200_000;
 
-/// Greatest number of texts in each cache.
+/// Maximum number of texts in each cache.
 const MAX_CACHED: usize = 4_096;
 
 type Compiled = Arc<Expression<'static, 'static>>;
@@ -20,7 +20,7 @@ type Compiled = Arc<Expression<'static, 'static>>;
 /// The variables that a text reads and does not set itself.
 pub type Names = Arc<HashSet<String>>;
 
-/// The language with the functions and filters of its owner. It is built once and lives as long as the process.
+/// The language with the functions and filters of its owner, built once per process.
 pub struct Language {
     environment: Environment<'static>,
     expressions: Mutex<HashMap<String, Compiled>>,
@@ -50,7 +50,7 @@ impl Language {
                 minijinja::escape_formatter(out, state, value)
             }
         });
-        // By default the end of a template's name decides, and here the name is its text.
+        // By default minijinja decides by the end of the template's name. Here the name is the template's text.
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         register(&mut environment);
         Self {
@@ -91,7 +91,7 @@ impl Language {
         })
     }
 
-    /// Renders a template. No lock is held meanwhile, because functions that a template calls render others.
+    /// Renders a template. Holds no lock meanwhile, because functions that a template calls render other templates.
     pub(crate) fn render(&self, template: &str, context: Value) -> Result<String, Error> {
         let templates = self
             .templates
@@ -117,7 +117,7 @@ impl Language {
     }
 }
 
-/// Returns the cached value of a text, or makes and caches it.
+/// Returns the cached value of a text. Makes and caches it first if needed.
 fn cached<T: Clone>(
     cache: &Mutex<HashMap<String, T>>,
     text: &str,
@@ -145,7 +145,7 @@ mod tests {
 
     static LANGUAGE: LazyLock<Language> = LazyLock::new(|| Language::new(|_| {}));
 
-    /// A value that renders a new template on another thread while it is rendered itself.
+    /// A value that, while it is rendered, renders a new template on another thread.
     #[derive(Debug)]
     struct RendersElsewhere;
 
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// With a lock held while a template is rendered, two cases that ran side by side waited for each other for ever.
+    /// When rendering held a lock, two concurrent cases waited for each other for ever.
     #[test]
     fn template_is_rendered_without_a_lock() {
         let outer = "{{ value }} in the template of one case";

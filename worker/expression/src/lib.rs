@@ -1,8 +1,8 @@
 //! The expression language of playbooks and tools.
 //!
-//! Expressions and templates are minijinja's, with strict undefined values, a fuel limit and no files. [`language`]
-//! compiles them and keeps what it compiled. [`scope`] holds the variables and evaluates. The functions and filters come
-//! from the caller; this crate knows nothing of alerts.
+//! Expressions and templates are minijinja's, with strict undefined values, a fuel limit and no file access.
+//! [`language`] compiles and caches them. [`scope`] holds the variables and evaluates. The caller supplies the
+//! functions and filters; this crate knows nothing about alerts.
 
 pub mod error;
 pub mod language;

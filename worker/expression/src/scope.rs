@@ -1,6 +1,6 @@
 //! Variables, and the evaluation of expressions and templates over them.
 //!
-//! A value is rendered once and never again, so text of an alert stays text whatever it looks like. Every error names
+//! A value is rendered once only, so template syntax in the text of an alert is never evaluated. Every error names
 //! the expression, and nothing panics.
 
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use crate::error::EvaluationError;
 use crate::language::Language;
 use crate::text::one_line;
 
-/// The variable that holds the item of a `for_each`.
+/// The variable that holds the current item of a `for_each`.
 const ITEM: &str = "item";
 
-/// Greatest number of items that a list expression gives.
+/// Maximum number of items that a list expression returns.
 const MAX_ITEMS: usize = 256;
 
 /// The variables that an expression sees. Copies share them.
@@ -25,13 +25,13 @@ pub struct Scope {
     language: &'static Language,
     variables: Arc<BTreeMap<&'static str, Value>>,
     definitions: Option<Arc<Definitions>>,
-    /// How many of the definitions may be used.
+    /// Number of definitions that may be used.
     visible: usize,
-    /// The item of a `for_each`.
+    /// The current item of a `for_each`.
     item: Option<Value>,
 }
 
-/// Expressions with names, each evaluated when it is first used: many of them are for conclusions alone.
+/// Named expressions. Each is evaluated at its first use, because many serve conclusions alone.
 #[derive(Debug)]
 struct Definitions {
     all: Vec<Definition>,
@@ -43,11 +43,11 @@ struct Definitions {
 struct Definition {
     name: String,
     expression: String,
-    /// `None` when it cannot be evaluated: the name is then undefined, and what uses it reports that.
+    /// `None` when the expression cannot be evaluated. The name is then undefined, and its user reports that.
     value: OnceLock<Option<Value>>,
 }
 
-/// As a value it has a field for each variable.
+/// A scope used as a value has a field for each variable.
 impl Object for Scope {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let name = key.as_str()?;
@@ -81,12 +81,11 @@ impl Scope {
         }
     }
 
-    /// Sets a variable.
     pub fn set(&mut self, name: &'static str, value: Value) {
         Arc::make_mut(&mut self.variables).insert(name, value);
     }
 
-    /// Defines names for expressions. Each may use those before it, and the variables as they are now.
+    /// Defines names for expressions. Each may use those before it and the variables that are set now.
     pub fn define<'a>(&mut self, named: impl IntoIterator<Item = (&'a str, &'a str)>) {
         let definitions = named.into_iter().map(|(name, expression)| Definition {
             name: name.to_owned(),
@@ -122,7 +121,7 @@ impl Scope {
         definition.value.get_or_init(value).clone()
     }
 
-    /// Returns the same scope with the item of a `for_each`.
+    /// Returns a copy of the scope with the current item of a `for_each`.
     #[must_use]
     pub fn with_item(&self, item: Option<&Value>) -> Self {
         Self {
@@ -147,14 +146,14 @@ impl Scope {
         Ok(value)
     }
 
-    /// Returns whether the expression holds. No expression always holds.
+    /// Returns whether the expression holds. A missing expression always holds.
     pub fn holds(&self, expression: Option<&str>) -> Result<bool, EvaluationError> {
         expression.map_or(Ok(true), |expression| {
             Ok(self.evaluate(expression)?.is_true())
         })
     }
 
-    /// Returns the items of a list expression, or one empty item when there is no expression.
+    /// Returns the items of a list expression. A missing expression gives one empty item.
     pub fn items(&self, expression: Option<&str>) -> Result<Vec<Option<Value>>, EvaluationError> {
         let Some(expression) = expression else {
             return Ok(vec![None]);
@@ -162,7 +161,7 @@ impl Scope {
         Ok(self.list(expression)?.into_iter().map(Some).collect())
     }
 
-    /// Returns the items of a list expression, a bounded number of them.
+    /// Returns the items of a list expression, up to the maximum number.
     pub fn list(&self, expression: &str) -> Result<Vec<Value>, EvaluationError> {
         let value = self.evaluate(expression)?;
         if !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
@@ -177,7 +176,6 @@ impl Scope {
         Ok(items.take(MAX_ITEMS).collect())
     }
 
-    /// Renders a template.
     pub fn render(&self, template: &str) -> Result<String, EvaluationError> {
         self.language
             .render(template, self.context())
@@ -189,7 +187,7 @@ impl Scope {
         Ok(one_line(&self.render(template)?))
     }
 
-    /// Renders templates on one line each, and leaves out those that give no text.
+    /// Renders templates on one line each and drops empty lines.
     pub fn render_lines<'a>(
         &self,
         templates: impl IntoIterator<Item = &'a String>,

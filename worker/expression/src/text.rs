@@ -1,6 +1,6 @@
-//! Rendered text for people.
+//! Text that is rendered for people.
 
-/// Greatest length of a rendered line, in characters.
+/// Maximum length of a rendered line, in characters.
 const MAX_LINE_CHARS: usize = 600;
 
 /// Joins the words of a text with single spaces.
@@ -9,7 +9,7 @@ pub fn collapse_whitespace(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the text on one line of bounded length. The cut is between words, so that no address loses its last digits.
+/// Returns the text on one line of bounded length. It is cut between words, so that no address loses its last digits.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let mut line = String::new();

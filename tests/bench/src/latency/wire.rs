@@ -1,5 +1,5 @@
-//! The CPU of a case's wire alone: as many requests of the same size to the same fake, and as many commits to the same
-//! PostgreSQL, with the same two client libraries, and nothing of ours around them. What a case takes beside is ours.
+//! Measures the CPU of a case's IO alone: as many requests of the same size to the same fake, and as many commits to
+//! the same PostgreSQL, with the same two client libraries and no code of ours. Any further CPU of a case is ours.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,22 +17,22 @@ use crate::model::script::Shape;
 use crate::process::{cpu, runtime};
 use crate::worker::Database;
 
-/// Bytes of a request: the mean of the case's twelve.
+/// Bytes of a request: the mean over the twelve of a case.
 const PROMPT: usize = 19_200;
-/// Bytes of a commit: all that the case sends to the database, over its twenty.
+/// Bytes of a commit: all that a case sends to the database, divided by its twenty commits.
 const ROW: usize = 5_500;
-/// Connections to the database.
+/// Number of connections to the database.
 const CONNECTIONS: usize = 8;
-/// Calls one after the other, of each of the four steps.
+/// Number of sequential calls of each of the four steps.
 const STEPS: [usize; 4] = [2, 2, 3, 3];
 
-/// One connection, and what is committed on it.
+/// One connection, and its prepared commit.
 struct Journal {
     client: Client,
     insert: Statement,
 }
 
-/// What all cases share.
+/// The clients that all cases share.
 struct Wire {
     http: reqwest::Client,
     url: String,
@@ -41,7 +41,7 @@ struct Wire {
     journals: Vec<Journal>,
 }
 
-/// Milliseconds of CPU that a case takes.
+/// Returns the CPU of a case in milliseconds.
 pub(super) fn cpu_ms(server: &str) -> anyhow::Result<f64> {
     let mut fake = Fake::start(Shape::Twelve, LIMITS.latency, Duration::ZERO)?;
     let config = fake.config(Provider::Anthropic);
@@ -108,7 +108,7 @@ impl Wire {
         })
     }
 
-    /// A plan, four steps side by side, a conclusion; a commit after each call, and those of claim and end.
+    /// Runs a plan, four concurrent steps and a conclusion. Commits after each call, and for the claim and the end.
     async fn case(&self, number: usize) -> anyhow::Result<()> {
         let journal = self
             .journals

@@ -1,5 +1,5 @@
-//! The CPU of a case as a share of LangGraph's on this host (docs/decisions/0025-cpu-by-its-yardstick.md): hosts differ by
-//! two and one host by half from hour to hour, so both are run in turn.
+//! Measures the CPU of a case as a share of LangGraph's on this host (docs/decisions/0025-cpu-by-its-yardstick.md).
+//! Both run in turn, because hosts differ by a factor of two, and one host by half from hour to hour.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,13 +9,13 @@ use anyhow::{Context, ensure};
 use super::{ARGUMENT, LIMITS};
 use crate::figure::{Figure, median};
 
-/// Runs of each.
+/// Number of runs of each.
 const TURNS: usize = 5;
-/// What the limits mean: 5 ms, where a case of LangGraph takes 29 to 34; the middle of that.
+/// The limit: 5 ms on a host where a case of LangGraph takes 29 to 34 ms, relative to the middle of that.
 const MOST: f64 = 5.0 / 31.5;
 
-/// That share, of the middle runs; `python` has what `tests/bench/langgraph_case.py` needs. Each run is a process of its own,
-/// as a worker is one: what was measured before leaves a heap in pieces.
+/// Measures the share as the ratio of medians. `python` has the packages of `tests/bench/langgraph_case.py`. Each run
+/// is a separate process, as a worker is, because earlier measurements fragment the heap.
 pub(super) fn measure(python: &str) -> anyhow::Result<[Figure; 3]> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("langgraph_case.py");
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -35,7 +35,7 @@ pub(super) fn measure(python: &str) -> anyhow::Result<[Figure; 3]> {
     ])
 }
 
-/// The milliseconds that a program prints before `ms/case`.
+/// Returns the milliseconds that a program prints before `ms/case`.
 fn ms_of_a_case(program: &mut Command) -> anyhow::Result<f64> {
     let output = program.output()?;
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -1,7 +1,7 @@
-//! The fake model in a process of its own, so that its CPU time is not counted as ours.
+//! The fake model in a separate process, so that its CPU time is not counted as ours.
 //!
-//! This program starts itself again for it. The child prints where it listens, answers each line on its standard input
-//! with what it counted so far, and ends with its input.
+//! This program starts itself again as the fake. The child prints its address and answers each line on its standard
+//! input with its counters. It exits when its input ends.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -24,18 +24,17 @@ pub(crate) struct Fake {
     origin: String,
 }
 
-/// What a fake counted.
+/// The counters of a fake.
 pub(crate) struct Counted {
-    /// Requests that were accepted.
     pub(crate) accepted: u32,
-    /// Those that a provider would have refused.
+    /// Requests that a provider would have refused.
     pub(crate) refused: u32,
-    /// Those that are being answered now.
+    /// Requests that are being answered.
     pub(crate) in_flight: u32,
 }
 
 impl Fake {
-    /// Starts one that takes so long for each answer, and `last` more for the conclusion.
+    /// Starts a fake with this latency, and `last` more for the conclusion.
     pub(crate) fn start(shape: Shape, latency: Duration, last: Duration) -> anyhow::Result<Self> {
         let millis = |time: Duration| time.as_millis().to_string();
         let mut child = Command::new(std::env::current_exe()?)
@@ -54,7 +53,7 @@ impl Fake {
         Ok(fake)
     }
 
-    /// What it counted so far. None of our requests may have been refused.
+    /// Returns the counters. Fails if the fake refused a request of ours.
     pub(crate) fn counted(&mut self) -> anyhow::Result<Counted> {
         let input = self.input.as_mut().context("the fake is at its end")?;
         input.write_all(b"\n")?;
@@ -74,7 +73,7 @@ impl Fake {
         Ok(counted)
     }
 
-    /// How this model is configured.
+    /// Returns the configuration of this model.
     pub(crate) fn config(&self, provider: Provider) -> ModelConfig {
         config(provider, &self.origin)
     }
@@ -89,13 +88,13 @@ impl Fake {
 
 impl Drop for Fake {
     fn drop(&mut self) {
-        // It ends with its input.
+        // The child exits when its input ends.
         drop(self.input.take());
         drop(self.child.wait());
     }
 }
 
-/// A model of this provider at the address of a fake.
+/// Returns the configuration of a model of this provider at the address of a fake.
 pub(crate) fn config(provider: Provider, origin: &str) -> ModelConfig {
     let (model, path) = match provider {
         Provider::Openai => ("gpt-4.1", "/v1"),
@@ -108,7 +107,7 @@ pub(crate) fn config(provider: Provider, origin: &str) -> ModelConfig {
     config
 }
 
-/// Is the fake until the input ends.
+/// Runs as the fake until the input ends.
 pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     let [shape, latency, last] = arguments else {
         anyhow::bail!("the fake takes a shape and two times in milliseconds");

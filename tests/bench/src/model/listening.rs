@@ -1,4 +1,4 @@
-//! Overhears a case: an analyst that keeps the questions which it passes on, and a model that keeps what it is asked.
+//! Records a case: an analyst that keeps the questions it passes on, and a model that keeps its request.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ pub(super) enum Question {
 }
 
 impl Question {
-    /// As figures name it.
+    /// Returns the name of the question in figures.
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::Plan(_) => "plan",
@@ -39,7 +39,7 @@ impl Question {
         }
     }
 
-    /// Puts it to an analyst; the answer is made and dropped.
+    /// Puts the question to an analyst and drops the answer.
     pub(super) async fn put(&self, analyst: &dyn Analyst) -> Result<(), NoAnswer> {
         match self {
             Self::Plan(question) => drop(analyst.plan(question).await?),
@@ -51,7 +51,7 @@ impl Question {
     }
 }
 
-/// Passes questions on and keeps them.
+/// An analyst that passes questions on and keeps them.
 pub(super) struct Listening {
     inner: Arc<dyn Analyst>,
     kept: Mutex<Vec<Question>>,
@@ -65,14 +65,14 @@ impl Listening {
         }
     }
 
-    /// All questions so far.
+    /// Returns all questions so far.
     pub(super) fn kept(&self) -> Vec<Question> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.clone()
     }
 
     fn keep(&self, mut question: Question) {
-        // It will be put many times, which no cap of a case foresees.
+        // The question is put more often than the limits of a case allow.
         let endless = Limits {
             calls: u64::MAX,
             tokens: u64::MAX,
@@ -115,7 +115,7 @@ impl Analyst for Listening {
     }
 }
 
-/// A model that asks another one the first time, and then says the same again without asking.
+/// A model that asks another one the first time and then repeats its answer.
 pub(super) struct Parrot {
     inner: Arc<dyn ChatModel>,
     said: Mutex<Option<(ChatRequest, ChatAnswer)>>,
@@ -129,7 +129,7 @@ impl Parrot {
         }
     }
 
-    /// The request that it knows the answer to.
+    /// Returns the request of the kept answer.
     pub(super) fn request(&self) -> Option<ChatRequest> {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.as_ref().map(|(request, _)| request.clone())

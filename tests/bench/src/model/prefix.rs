@@ -1,4 +1,4 @@
-//! How many model calls a case makes, and how much of their prompts repeats what the case sent before.
+//! Measures how many model calls a case makes, and how much of their prompts repeats earlier prompts of the case.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,15 +16,15 @@ use crate::process::runtime;
 use crate::registers::registers;
 use crate::world::{MINER, Modelled, World, folder};
 
-/// Long beside all that is ours, so that the whole waits of a case can be counted.
+/// Latency of the fake, long compared to our own time, so that the waits of a case can be counted.
 const LATENCY: Duration = Duration::from_millis(500);
-/// Bytes of a token, as the fake counts.
+/// Bytes per token, as the fake counts.
 const TOKEN_BYTES: f64 = 4.0;
 
-/// Each shape that has limits, with both ways of caching: by itself, and up to marks.
+/// Measures each shape that has limits, with both kinds of caching: automatic, and up to marks.
 pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
     let runtime = runtime()?;
-    // Patterns are compiled by the first case.
+    // The first case compiles the patterns.
     runtime.block_on(Ran::of(Shape::Carried, Provider::Openai))?;
     let mut figures = Vec::new();
     for (shape, most_calls, most_path) in [
@@ -57,7 +57,7 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
 /// A case that ran to its end.
 struct Ran {
     requests: Vec<Arc<Seen>>,
-    /// Model calls one after another.
+    /// Number of model calls on the critical path.
     path: f64,
     state: State,
 }
@@ -88,7 +88,7 @@ impl Ran {
         self.requests.len() as f64
     }
 
-    /// Bytes of all prompts, and those that repeat no prefix of an earlier one.
+    /// Returns the bytes of all prompts, and the bytes that repeat no prefix of an earlier prompt.
     #[expect(clippy::cast_precision_loss, reason = "prompts have kilobytes")]
     fn all_and_new(&self) -> (f64, f64) {
         let texts: Vec<String> = self.requests.iter().map(|seen| rendered(seen)).collect();
@@ -102,7 +102,7 @@ impl Ran {
         (all as f64, new as f64)
     }
 
-    /// Per cent of the prompt tokens that came from the provider's cache.
+    /// Returns the percentage of prompt tokens from the provider's cache.
     #[expect(
         clippy::cast_precision_loss,
         reason = "prompts have thousands of tokens"
@@ -113,7 +113,7 @@ impl Ran {
     }
 }
 
-/// A prompt in the order in which providers read it; the wanted schema is left out.
+/// Returns a prompt in the order in which providers read it, without the wanted schema.
 fn rendered(seen: &Seen) -> String {
     let mut text = String::new();
     for tool in &seen.tools {
@@ -135,7 +135,7 @@ fn rendered(seen: &Seen) -> String {
     text
 }
 
-/// Bytes that two texts begin with alike.
+/// Returns the length of the common prefix of two texts in bytes.
 fn common(one: &str, other: &str) -> usize {
     one.bytes()
         .zip(other.bytes())

@@ -1,5 +1,5 @@
-//! What the fake answers: the crypto miner in four shapes. Each answer follows from the request alone, so that any number
-//! of cases may ask at once.
+//! The answers of the fake: the crypto miner in four shapes. Each answer depends only on its request, so that any
+//! number of cases can ask at once.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const ADDRESS: &str = "185.220.101.42";
 const POOL: &str = "pool.minexmr.com";
 
-/// Steps, the tool that each calls, and with what.
+/// The steps: id, description, tool, and the indicator that the tool looks up.
 const STEPS: [(&str, &str, &str, &str); 4] = [
     ("s1", "Is the pool on a list", "watchlist", POOL),
     ("s2", "Whose address is it", "asset_lookup", ADDRESS),
@@ -28,16 +28,17 @@ const STEPS: [(&str, &str, &str, &str); 4] = [
     ),
 ];
 
-/// How a case goes.
+/// The course of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Three independent steps with a call each, nothing to replan: 8 calls, 4 on the critical path.
+    /// Three independent steps with one call each and no replanning: 8 model calls, 4 on the critical path.
     Independent,
-    /// The same where the plan carries the calls: 5 and 3.
+    /// As `Independent`, but the plan carries the calls: 5 model calls, 3 on the critical path.
     Carried,
-    /// The same as the first, but that the second step finds nothing and reflection adds a fourth: 11 and 7.
+    /// As `Independent`, but the second step finds nothing and reflection adds a fourth: 11 model calls, 7 on the
+    /// critical path.
     Replanned,
-    /// Four steps side by side, two of which look twice: 12 and 5.
+    /// Four concurrent steps, two of which look up twice: 12 model calls, 5 on the critical path.
     Twelve,
 }
 
@@ -49,7 +50,7 @@ impl Shape {
         Self::Twelve,
     ];
 
-    /// As figures and arguments name it.
+    /// Returns the name of the shape in figures and arguments.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Independent => "independent",
@@ -59,7 +60,7 @@ impl Shape {
         }
     }
 
-    /// The shape of this name.
+    /// Returns the shape of this name.
     pub(crate) fn of(name: &str) -> anyhow::Result<Self> {
         Self::ALL
             .into_iter()
@@ -67,7 +68,7 @@ impl Shape {
             .with_context(|| format!("no shape {name:?}"))
     }
 
-    /// Model calls one after another: a plan, turns, reflection, conclusion.
+    /// Returns the number of sequential model calls: plan, turns, reflection, conclusion.
     pub(crate) const fn critical_path(self) -> u32 {
         match self {
             Self::Independent => 4,
@@ -77,7 +78,7 @@ impl Shape {
         }
     }
 
-    /// The script; the conclusion takes `last` longer than the rest.
+    /// Returns the script. The conclusion takes `last` longer than other answers.
     pub(crate) fn script(self, last: Duration) -> Script {
         Script::by(move |seen| self.answer(seen, last))
     }
@@ -111,7 +112,7 @@ impl Shape {
         })
     }
 
-    /// The step's call, and its result once the call's is there.
+    /// Returns the step's call, or its result once the call is answered.
     fn turn(self, seen: &Seen) -> Answer {
         let text = seen.text();
         let asked = text

@@ -1,9 +1,9 @@
-//! CPU per model call: the prompt built, the request written, the answer parsed and validated.
+//! Measures CPU per model call: building the prompt, writing the request, parsing and validating the answer.
 //!
-//! Every question of one case is put again and again: once to a model in this process that answers at once (what the
-//! analyst spends), once to the fake in a child process (the same with adapter, layers and HTTP client). Only our own
-//! CPU time counts; what the system spends on sockets and switches, over loopback the receiving half of the fake too,
-//! stands beside it.
+//! Every question of one case is put repeatedly. A model in this process that answers at once gives the CPU of the
+//! analyst. The fake in a child process adds the CPU of adapter, layers and HTTP client. Only our user CPU time has a
+//! limit. System time for sockets and switches is shown beside it; over loopback it includes the receiving half of
+//! the fake.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,12 +24,12 @@ use crate::process::{cpu, runtime};
 use crate::registers::registers;
 use crate::world::{MINER, Modelled, World, analyst, connect, folder};
 
-/// How often each question is put: CPU time is counted in hundredths of a second.
+/// Repetitions of each question, because CPU time is counted in hundredths of a second.
 const TIMES: u32 = 300;
-/// Lines of a log that the alert carries, so that prompts which show it have 40 KB.
+/// Lines of the log in the alert, so that prompts that show it have 40 KB.
 const LINES: u32 = 205;
 
-/// For each kind of question, and over a case.
+/// Measures each kind of question, and the mean of a case.
 pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
     let runtime = runtime()?;
     let mut fake = Fake::start(Shape::Replanned, Duration::ZERO, Duration::ZERO)?;
@@ -57,7 +57,7 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// All questions of a case that ran.
+/// Returns all questions of one case.
 async fn overheard(fake: &Fake) -> anyhow::Result<Vec<Question>> {
     let folder = folder()?;
     let mut modelled = Modelled::new(&fake.config(Provider::Anthropic))?;
@@ -81,7 +81,7 @@ async fn overheard(fake: &Fake) -> anyhow::Result<Vec<Question>> {
     Ok(listening.kept())
 }
 
-/// The alert with a log in it.
+/// Adds a log to the alert.
 fn long(mut alert: Alert) -> Alert {
     let lines: Vec<_> = (0..LINES)
         .map(|line| json!({"line": line, "text": format!("line {line} of a log that an alert carries with it, of some length")}))
@@ -90,15 +90,15 @@ fn long(mut alert: Alert) -> Alert {
     alert
 }
 
-/// What one question costs, in milliseconds of CPU.
+/// The CPU of one question in milliseconds.
 #[derive(Default)]
 struct Spent {
     prompt_kb: f64,
-    /// The analyst alone.
+    /// User time of the analyst alone.
     alone: f64,
-    /// With adapter, layers and HTTP client.
+    /// User time with adapter, layers and HTTP client.
     whole: f64,
-    /// The system, for the same.
+    /// System time with adapter, layers and HTTP client.
     system: f64,
 }
 
@@ -144,7 +144,7 @@ impl Spent {
     }
 }
 
-/// Milliseconds of CPU for each time that the question is put, ours and the system's; the first time does not count.
+/// Returns the mean user and system CPU per question in milliseconds. The first time does not count.
 async fn each(question: &Question, analyst: &dyn Analyst) -> anyhow::Result<(f64, f64)> {
     question.put(analyst).await.map_err(|none| none.error)?;
     let before = cpu()?;
@@ -157,7 +157,7 @@ async fn each(question: &Question, analyst: &dyn Analyst) -> anyhow::Result<(f64
     Ok((per_call(after.own_secs - before.own_secs) - system, system))
 }
 
-/// Bytes of a request as the analyst made it, the wanted schema left out.
+/// Returns the bytes of a request as the analyst made it, without the wanted schema.
 fn bytes(request: &ChatRequest) -> usize {
     let parts = request.messages.iter().flat_map(|message| &message.parts);
     let said: usize = parts

@@ -1,4 +1,4 @@
-//! The adapter: a set of playbooks behind the engine's ports.
+//! Implements the engine's ports with a set of playbooks.
 
 use std::sync::Arc;
 
@@ -15,20 +15,21 @@ use super::{
     Playbook, Playbooks, conclude, decide, exonerate, findings, keys, plan, reflect, turn,
 };
 
-/// The analyst that follows playbooks. It needs no model, costs nothing, and answers the same question always alike.
+/// The analyst that follows playbooks. It needs no model, costs nothing, and gives the same answer to the same
+/// question.
 #[derive(Debug, Clone)]
 pub struct PlaybookAnalyst {
     playbooks: Arc<Playbooks>,
 }
 
 impl PlaybookAnalyst {
-    /// An analyst with these playbooks.
+    /// Returns an analyst with these playbooks.
     #[must_use]
     pub const fn new(playbooks: Arc<Playbooks>) -> Self {
         Self { playbooks }
     }
 
-    /// The playbook that made the plan; where somebody else made it, the one for the alert.
+    /// Returns the playbook that made the plan, or the one for the alert when somebody else made it.
     fn playbook(&self, source: &str, alert: &Alert) -> &Arc<Playbook> {
         self.playbooks
             .iter()

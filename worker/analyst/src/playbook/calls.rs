@@ -1,7 +1,7 @@
-//! The calls of a step: templates filled in from the alert and from earlier results.
+//! The calls of a step: templates rendered from the alert and from earlier results.
 //!
-//! A call is made only where a tool of its kind is there and takes the value: an indicator of a type that the tool does
-//! not look up is passed over, not refused.
+//! A call is made only if a tool of its kind is configured and takes the value. An indicator of a type that the tool
+//! does not look up is skipped, not refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,33 +16,33 @@ use super::facts::functions::NEED_RESULTS;
 use super::form::{ArgumentForm, CallForm, MAX_CALLS, Playbook, StepForm};
 use super::language::LANGUAGE;
 
-/// The audit logs of clouds: all that are configured are asked where an alert does not say which cloud it is of.
+/// The audit logs of clouds. If an alert does not say which cloud it is from, all configured ones are searched.
 const AUDIT: [&str; 2] = ["log_search.cloudtrail", "log_search.gcp_audit"];
 
 /// The calls of a step.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// To be made, in order, without doubles.
+    /// Calls to make, in order, without duplicates.
     pub(super) make: Vec<ToolCall>,
-    /// What the calls beyond the limit would have been about.
+    /// The values of the calls beyond the limit.
     pub(super) left_out: Vec<String>,
-    /// Kinds that would have been asked, had they been configured.
+    /// Kinds of tools that the step asks but nobody configured.
     pub(super) missing: Vec<String>,
     /// Whether some calls wait for results of earlier steps.
     pub(super) deferred: bool,
 }
 
-/// Fills in the calls of steps.
+/// Renders the calls of steps.
 pub(super) struct CallPlanner<'a> {
     alert: &'a Alert,
     pub(super) tools: &'a [ToolSpec],
     scope: &'a Scope,
-    /// Names whose values are still to come; empty once earlier steps have ended.
+    /// Names whose values are not known yet. It is empty once earlier steps have ended.
     late: Vec<&'a str>,
 }
 
 impl<'a> CallPlanner<'a> {
-    /// Returns the planner before any step was made: what needs results waits.
+    /// Returns the planner for the time before any step ran. Calls that need results are deferred.
     pub(super) fn before(
         playbook: &'a Playbook,
         alert: &'a Alert,
@@ -55,7 +55,7 @@ impl<'a> CallPlanner<'a> {
         }
     }
 
-    /// Returns the planner after the steps whose results the scope knows.
+    /// Returns the planner for the time after the steps whose results the scope holds.
     pub(super) const fn after(alert: &'a Alert, tools: &'a [ToolSpec], scope: &'a Scope) -> Self {
         Self {
             alert,
@@ -73,7 +73,7 @@ impl<'a> CallPlanner<'a> {
             self.add(form, number, &mut calls, &mut wanted)?;
         }
         (calls.make, calls.left_out) = share_calls(wanted);
-        // Of what is in no cloud that is known, an audit log is missed only where there is nothing else to ask.
+        // For an alert of no known cloud, a missing audit log counts only if no other tool can be asked.
         if self.alert.provider == Provider::Other && !calls.make.is_empty() {
             calls.missing.retain(|kind| !AUDIT.contains(&kind.as_str()));
         }
@@ -134,7 +134,7 @@ impl<'a> CallPlanner<'a> {
         Ok(())
     }
 
-    /// Returns the call about one item; `None` where the tool does not take it.
+    /// Returns the call about one item, or `None` when the tool does not take it.
     fn call(
         &self,
         form: &CallForm,
@@ -157,8 +157,8 @@ impl<'a> CallPlanner<'a> {
         Ok(is_taken.then(|| ToolCall::new(&spec.name, arguments)))
     }
 
-    /// Returns whether the tool takes these arguments: nothing required is empty, and no indicator is of a type that it does
-    /// not look up.
+    /// Returns whether the tool takes these arguments: nothing required is missing, and the tool looks up indicators
+    /// of this type.
     fn is_taken(&self, spec: &ToolSpec, form: &CallForm, arguments: &Map<String, Json>) -> bool {
         if arguments.is_empty() && !form.arguments.is_empty() {
             return false;
@@ -177,12 +177,11 @@ impl<'a> CallPlanner<'a> {
     }
 }
 
-/// A call that a step would make, with its group: its place in the playbook, its tool, and the kind of indicator that it is
-/// about.
+/// A call that a step would make, with its group: its place in the playbook, its tool, and the kind of its indicator.
 type PlannedCall = ((usize, String, String), ToolCall);
 
-/// Divides calls into those that are made, in order, and what the others would have been about. Where there are too many,
-/// the groups take turns, so that a few names are not dropped behind many addresses.
+/// Divides calls into those to make, in order, and the values of the others. When there are too many, the groups take
+/// turns, so that many addresses do not displace a few names.
 fn share_calls(wanted: Vec<PlannedCall>) -> (Vec<ToolCall>, Vec<String>) {
     let mut in_group: BTreeMap<_, usize> = BTreeMap::new();
     let mut turns: Vec<(usize, usize)> = Vec::new();
@@ -210,7 +209,7 @@ pub(super) fn subject_of_call(call: &ToolCall) -> String {
     value.unwrap_or(&call.tool).to_owned()
 }
 
-/// Returns whether a call can only be filled in from results of earlier steps.
+/// Returns whether a call needs results of earlier steps.
 fn needs_results(form: &CallForm, late: &[&str]) -> bool {
     let expressions = [&form.when, &form.for_each];
     let by_expression = expressions
@@ -223,7 +222,8 @@ fn needs_results(form: &CallForm, late: &[&str]) -> bool {
         })
 }
 
-/// Returns the names whose values are known only when steps have ended: those of results, and named expressions that use them.
+/// Returns the names whose values are known only when steps have ended: those of results, and named expressions that
+/// use them.
 fn late_names(playbook: &Playbook) -> Vec<&str> {
     let mut late = NEED_RESULTS.to_vec();
     for (name, expression) in playbook.lets() {

@@ -1,11 +1,10 @@
-//! The action catalogue that is compiled in: a file per cloud.
+//! The compiled-in action catalogue, one file per cloud.
 
 use std::sync::{Arc, LazyLock};
 
 use nightshift_engine::ActionTemplate;
 use serde::Deserialize;
 
-/// The files, by name.
 pub(super) const FILES: [(&str, &str); 3] = [
     ("aws.toml", include_str!("../../actions/aws.toml")),
     ("gcp.toml", include_str!("../../actions/gcp.toml")),
@@ -27,14 +26,14 @@ static SHIPPED: LazyLock<Vec<Arc<ActionTemplate>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The shipped actions. The same id may stand once per cloud: a playbook names what to do, the alert's cloud decides how.
-/// [`super::Playbooks::catalogue`] adds those of a directory.
+/// Returns the shipped actions. The same id may occur once per cloud: a playbook names what to do, and the alert's
+/// cloud decides how. [`super::Playbooks::catalogue`] adds those of a directory.
 #[must_use]
 pub fn catalogue() -> Vec<Arc<ActionTemplate>> {
     SHIPPED.clone()
 }
 
-/// Whether an action of this id is shipped.
+/// Returns the ids of the shipped actions.
 pub(super) fn ids() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|action| action.id.as_str())
 }

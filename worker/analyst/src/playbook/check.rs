@@ -1,4 +1,4 @@
-//! What is wrong with a playbook file, with line and column.
+//! Finds what is wrong with a playbook file, with line and column.
 
 mod actions;
 mod fields;
@@ -15,8 +15,8 @@ pub use problem::{Level, Problem};
 
 use super::form::Playbook;
 
-/// Everything that is wrong with a playbook, in the order of the file. `tools` and `feeds` are those that are configured;
-/// those that are built in may be asked for also where nobody configured them.
+/// Returns everything that is wrong with a playbook, in the order of the file. `tools` and `feeds` are the configured
+/// ones. Built-in ones are accepted even if they are not configured.
 #[must_use]
 pub fn check(file_name: &str, toml: &str, tools: &[ToolSpec], feeds: &[&str]) -> Vec<Problem> {
     let (playbook, mut problems) = examine(file_name, toml);
@@ -30,7 +30,7 @@ pub fn check(file_name: &str, toml: &str, tools: &[ToolSpec], feeds: &[&str]) ->
     problems
 }
 
-/// The playbook, where the file holds one, and what is wrong with it whatever tools there are.
+/// Returns the playbook if the file holds one, and the problems that do not depend on the tools.
 pub(super) fn examine(file_name: &str, toml: &str) -> (Option<Playbook>, Vec<Problem>) {
     let mut report = place::Report::new(file_name, toml);
     let playbook = match toml::from_str::<Playbook>(toml) {

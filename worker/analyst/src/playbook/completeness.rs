@@ -1,8 +1,8 @@
-//! Which steps were answered completely: only their answers show that something is absent.
+//! Determines which steps were answered completely. Only their answers show that something is absent.
 //!
-//! A search that failed, that was cut, or whose log does not cover the alert's time shows no absence. A rule that clears for
-//! what was not found asks `whole(step)`, or where a register clears `not partial(step)`, whoever made the plan: what counts
-//! are the calls that the playbook itself makes.
+//! A search that failed or was cut shows no absence, nor does one whose log does not cover the alert's time. A rule
+//! that clears because something was not found asks `whole(step)`; a rule for registers asks `not partial(step)`.
+//! Whoever made the plan, the calls that the playbook itself makes count.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use super::facts::answers::failure;
 use super::facts::step_answers::{LazyStepAnswers, STEP_ANSWERS, StepAnswers};
 use super::form::Playbook;
 
-/// The argument for how many rows a search may give; what is left out for it is reported as cut.
+/// The argument for the maximum number of rows of a search. Rows beyond it are reported as cut.
 const LIMIT: &str = "limit";
 
-/// Tells the scope of a case whose work has ended which steps were answered completely, in part or not at all. It is found
-/// out when a rule first asks.
+/// Gives the scope of an ended case the functions that ask which steps were answered completely. The answers are
+/// computed when a rule first asks.
 pub(super) fn set_step_answers(
     playbook: &Arc<Playbook>,
     steps: &[StepView],
@@ -50,7 +50,7 @@ struct EndedCase {
     steps: Vec<StepView>,
     tools: Arc<[ToolSpec]>,
     facts: Arc<CaseFacts>,
-    /// What the calls are filled in from.
+    /// The scope from which the calls are rendered.
     scope: Scope,
 }
 
@@ -96,14 +96,15 @@ impl EndedCase {
         answers_to(&self.steps, call).any(|answer| self.facts.is_complete(answer))
     }
 
-    /// Returns whether the answer may be of an unrelated application's log: one without a record of the alert's time.
+    /// Returns whether the answer may come from the log of an unrelated application: it has no record of the alert's
+    /// time.
     fn is_of_other_log(&self, call: &ToolCall) -> bool {
         answers_to(&self.steps, call).any(|answer| {
             let is_none = |pointer: &str| {
                 let body = self.facts.body(answer.id);
                 body.and_then(|body| body.pointer(pointer)) == Some(&0.into())
             };
-            // Rows without a known time may be of that time.
+            // A row without a known time may be of that time.
             answer.kind == "log_search.json_lines"
                 && is_none("/searched/records_in_time")
                 && answer.rows.unwrap_or_default() == 0
@@ -111,7 +112,7 @@ impl EndedCase {
     }
 }
 
-/// Returns the answers to this very call, with whatever limit.
+/// Returns the answers to this call, with any limit.
 fn answers_to<'a>(
     steps: &'a [StepView],
     wanted: &'a ToolCall,

@@ -1,6 +1,6 @@
-//! The answer to the conclude question: findings, and the first verdict rule that holds.
+//! Answers the conclude question: findings, and the first verdict rule that holds.
 //!
-//! A benign verdict is proposed only where a fact of the case clears the alert and every rule could be evaluated; the
+//! A benign verdict is proposed only if a fact of the case clears the alert and every rule could be evaluated. The
 //! engine checks the same again.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::functions::first_names;
 use super::scope;
 use super::{keys, kinds};
 
-/// Most values that a gap names.
+/// Maximum number of values that a gap names.
 const MOST_NAMED: usize = 4;
 
 /// Returns the facts and the scope of a case whose work has ended.
@@ -51,14 +51,15 @@ pub(super) fn ended_case(
     (facts, scope)
 }
 
-/// The conclusion of this playbook.
+/// Returns the conclusion of this playbook.
 pub(super) fn conclude(
     playbook: &Arc<Playbook>,
     question: &ConcludeQuestion,
 ) -> Result<ConclusionDraft, EvaluationError> {
     let (facts, mut scope) = ended_case(playbook, question);
     let made = findings::evaluate(playbook, &facts, &mut scope);
-    // What its own rules clear is among the facts of the question by now; here they only say what could not be evaluated.
+    // The question already holds what the rules of the playbook clear. Only the rules that could not be evaluated are
+    // used here.
     let (_, mut problems) = exonerate(playbook, &question.alert, &scope);
     problems.extend(made.problems);
     let cleared = question.cleared;
@@ -113,9 +114,9 @@ pub(super) fn conclude(
 /// What the steps of the playbook did not ask.
 #[derive(Debug, Default)]
 struct UnaskedCalls {
-    /// For coverage: what nobody configured, and which steps had more to ask than they may.
+    /// Lines for coverage: kinds that nobody configured, and steps with more calls than the limit.
     lines: Vec<String>,
-    /// The values that were left out.
+    /// The gap for the values that were left out.
     left_out: Option<String>,
 }
 
@@ -172,7 +173,7 @@ fn first_that_holds<'a>(
     None
 }
 
-/// Calls without an answer within steps that came to a result; the engine tells of steps that did not.
+/// Returns the calls without an answer in steps that are done. The engine reports steps that are not.
 fn gaps(question: &ConcludeQuestion) -> Vec<String> {
     let done = question
         .steps
@@ -224,7 +225,7 @@ fn reason(
     }
 }
 
-/// The severity after triage; it sinks only with a benign verdict.
+/// Returns the severity after triage. Only a benign verdict lowers it.
 fn severity(form: &VerdictForm, sent: Severity, verdict: Verdict) -> Severity {
     let least = form.severity_at_least.unwrap_or_default();
     match form.severity {
@@ -262,7 +263,7 @@ fn actions(
     Ok(ids.into_iter().map(choice).collect())
 }
 
-/// The alert's indicators of these values; a value that it does not name is left out.
+/// Returns the alert's indicators with these values. A value that the alert does not name is dropped.
 fn named_by(alert: &Alert, values: &[Value]) -> Vec<Indicator> {
     values
         .iter()

@@ -1,5 +1,5 @@
-//! The decide question: the playbook's steps one after the other, each with its calls over the results so far, then those
-//! whose condition the results fulfil.
+//! Answers the decide question: first the playbook's steps in order, each with its calls over the results so far,
+//! then the conditional steps whose condition holds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(super) fn decide(
     Ok(decision)
 }
 
-/// The step with what it asks now, if it asks anything.
+/// Returns the step with its present calls, or `None` when it has none.
 fn with_calls(
     playbook: &Playbook,
     question: &DecideQuestion,
@@ -74,7 +74,7 @@ fn with_calls(
     Ok(Some(draft))
 }
 
-/// The first step whose condition holds by what was found, and why it is made.
+/// Returns the first conditional step whose condition holds, and why it is made.
 fn conditional(
     playbook: &Playbook,
     question: &DecideQuestion,
@@ -126,7 +126,7 @@ fn judge(
     )
 }
 
-/// A step as it is before its first turn.
+/// Returns a step as it is before its first turn.
 fn unstarted(draft: &StepDraft) -> StepView {
     StepView {
         step: Step {

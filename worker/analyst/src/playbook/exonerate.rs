@@ -1,4 +1,4 @@
-//! `benign_when`: rules over typed fields that may clear an alert. The engine checks each that holds.
+//! Evaluates `benign_when`: rules over typed fields that may clear an alert. The engine checks each rule that holds.
 
 use nightshift_alert::Alert;
 use nightshift_engine::Exoneration;
@@ -7,8 +7,8 @@ use nightshift_expression::scope::Scope;
 
 use super::form::{BenignForm, MatchedBy, Playbook, Text};
 
-/// The rules that may clear this alert. Of a playbook that a title or a technique led to there are none: others write both,
-/// the name of a file, the subject of a mail, a command line.
+/// Returns the rules that may clear this alert. A playbook that matched by title or by technique has none, because
+/// outsiders can write both: a file name, the subject of a mail, a command line.
 pub(super) fn rules<'a>(playbook: &'a Playbook, alert: &Alert) -> &'a [BenignForm] {
     match playbook.matches.fits(alert) {
         Some(fit) if matches!(fit.by, MatchedBy::Title | MatchedBy::Shown) => &[],
@@ -16,7 +16,8 @@ pub(super) fn rules<'a>(playbook: &'a Playbook, alert: &Alert) -> &'a [BenignFor
     }
 }
 
-/// The facts that the rules of a playbook give; a rule that cannot be evaluated clears nothing.
+/// Returns the exonerations that the rules of a playbook give, and the rules that could not be evaluated. Such a rule
+/// clears nothing.
 pub(super) fn exonerate(
     playbook: &Playbook,
     alert: &Alert,
@@ -69,7 +70,7 @@ fn one(
             reference: scope.render_line(form.reference.get_ref())?,
             statement: scope.render_line(form.statement.get_ref())?,
             detection_wrong: form.detection_wrong,
-            // A rule is about this very alert.
+            // The rule is about this alert only.
             scope: nightshift_engine::Scope {
                 account: Some("*".to_owned()),
                 ..nightshift_engine::Scope::default()

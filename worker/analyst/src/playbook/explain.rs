@@ -1,8 +1,9 @@
-//! What a playbook would do about an alert, before anything is run.
+//! Explains what a playbook would do about an alert, before anything runs.
 //!
-//! The same matching, planning and filling in as for a case, without a case: which playbook is taken and why, its steps
-//! with their first calls, what waits for a condition, what no tool answers, the rules in their author's words, and what
-//! would clear the alert. Nothing is called, so conditions over results are shown and not evaluated.
+//! The explanation uses the same matching, planning and rendering as a case. It shows which playbook is taken and
+//! why, its steps with their first calls, steps that wait for a condition, kinds that no tool answers, the rules in
+//! their author's words, and what would clear the alert. Nothing is called, so conditions over results are shown and
+//! not evaluated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,62 +28,53 @@ const REGISTERS: [&str; 4] = [
     "authorised_scanners",
 ];
 
-/// What would be done about an alert.
+/// What a playbook would do about an alert.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
-    /// The playbook that is taken.
     pub playbook: Candidate,
-    /// The one that would be taken without it.
+    /// The playbook that would be taken without the first.
     pub next: Option<Candidate>,
-    /// What is to be found out.
     pub objective: String,
-    /// The steps of the first plan.
     pub steps: Vec<PlannedStep>,
     /// Steps that a reflection adds once their condition holds.
     pub held_back: Vec<HeldBack>,
-    /// Steps that are left out, for there is nothing to look up or no tool for it.
+    /// Ids of the steps that are left out because they have nothing to look up or no tool.
     pub left_out: Vec<String>,
     /// What no configured tool answers.
     pub not_covered: Vec<String>,
-    /// The rules of the verdict; the first that holds counts.
+    /// The rules of the verdict. The first that holds counts.
     pub rules: Vec<Rule>,
-    /// What would clear the alert.
     pub clears: Clearing,
-    /// What could not be filled in.
+    /// The texts that could not be rendered, each with the reason.
     pub problems: Vec<String>,
 }
 
 /// A playbook and how closely it matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Candidate {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: u32,
-    /// What it is for.
     pub title: String,
-    /// What of the alert it matches.
+    /// What of the alert the playbook matches.
     pub by: MatchedBy,
-    /// The glob that does; none where it takes any alert.
+    /// The glob that matches, or `None` when the playbook takes any alert.
     pub glob: Option<String>,
-    /// Characters that count: those that the glob spells out, and one for a feed that is asked for by name.
+    /// Number of literal characters of the glob, plus one when the playbook names the feed.
     pub spelled: usize,
 }
 
-/// A step with what it would call.
+/// A step with the calls that it would make.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedStep {
-    /// Its id.
     pub id: String,
-    /// What it does.
     pub description: String,
-    /// What would be a hit.
+    /// The result that would count as a hit.
     pub expected: String,
-    /// Whether nothing can be benign without it.
+    /// Whether no verdict can be benign without this step.
     pub key: bool,
-    /// Steps that it waits for.
+    /// Steps that this step waits for.
     pub depends_on: Vec<String>,
-    /// Its first calls, with their arguments.
+    /// The first calls with their arguments.
     pub calls: Vec<ToolCall>,
     /// Whether more calls follow from results of earlier steps.
     pub more_later: bool,
@@ -93,7 +85,7 @@ pub struct PlannedStep {
 pub struct HeldBack {
     /// The condition, as its author wrote it.
     pub when: String,
-    /// The step. Where its calls need results, they are still to come.
+    /// The step. Calls that need results are not filled in yet.
     #[serde(flatten)]
     pub step: PlannedStep,
 }
@@ -101,52 +93,49 @@ pub struct HeldBack {
 /// A rule of the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rule {
-    /// Its condition, as its author wrote it; none for what counts otherwise.
+    /// The condition, as its author wrote it, or `None` for `[otherwise]`.
     pub when: Option<String>,
-    /// What it says.
     pub verdict: Verdict,
     /// Where an inconclusive verdict leans.
     pub leaning: Leaning,
-    /// Ids of the actions that it advises, some of them under a condition.
+    /// Ids of the actions that the rule advises, some under a condition.
     pub actions: Vec<String>,
 }
 
 /// What would clear the alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Clearing {
-    /// Registers that the playbook asks; an approved record in one of them clears its value.
+    /// Registers that the playbook asks. An approved record in one of them clears its value.
     pub registers: Vec<Register>,
-    /// Rules of the playbook itself.
+    /// The `benign_when` rules of the playbook.
     pub benign_when: Vec<BenignRule>,
 }
 
-/// A register and what it is asked for.
+/// A register and the values that are looked up in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Register {
-    /// Its kind.
     pub kind: String,
-    /// Names of the tools that are configured; none where nobody can be asked.
+    /// Names of the configured tools of this kind.
     pub tools: Vec<String>,
-    /// The values that are looked up.
     pub values: Vec<String>,
 }
 
 /// A `benign_when` rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BenignRule {
-    /// Its condition, as its author wrote it.
+    /// The condition, as its author wrote it.
     pub when: String,
-    /// What the items of its condition are, as its author wrote it.
+    /// The list whose items the condition is about, as its author wrote it.
     pub for_each: Option<String>,
-    /// Type of the value that it clears.
+    /// Type of the value that the rule clears.
     pub subject_type: IndicatorKind,
-    /// Globs over finding types that it covers.
+    /// Globs over the finding types that the rule covers.
     pub covers: Vec<String>,
-    /// Whether the detection is then wrong, not just the activity allowed.
+    /// Whether the detection is wrong, and not only the activity allowed.
     pub detection_wrong: bool,
 }
 
-/// What would be done about this alert with these tools. Earlier cases are not looked at.
+/// Explains what would be done about this alert with these tools. Earlier cases are ignored.
 #[must_use]
 pub fn explain(playbooks: &Playbooks, alert: &Alert, tools: &[ToolSpec]) -> Explanation {
     let playbook = playbooks.find(alert);
@@ -223,7 +212,7 @@ impl Explanation {
         }
     }
 
-    /// The plan is full at so many steps.
+    /// Limits the plan to this number of steps.
     fn cut(&mut self, most: usize) {
         let over = self.steps.split_off(most.min(self.steps.len()));
         self.left_out.extend(over.into_iter().map(|step| step.id));
@@ -234,7 +223,7 @@ impl Explanation {
     }
 }
 
-/// The author's words on one line.
+/// Returns the author's text on one line.
 fn as_written(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -287,7 +276,7 @@ fn benign(playbook: &Playbook, alert: &Alert) -> Vec<BenignRule> {
     exonerate::rules(playbook, alert).iter().map(rule).collect()
 }
 
-/// The registers that the playbook asks, and the values that its first calls give them.
+/// Returns the registers that the playbook asks, each with the values that the first calls look up in it.
 fn registers(playbook: &Playbook, made: &Explanation, tools: &[ToolSpec]) -> Vec<Register> {
     let mut values: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let held = made.held_back.iter().map(|held| &held.step);

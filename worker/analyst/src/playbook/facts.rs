@@ -1,8 +1,8 @@
-//! The facts of a case: the alert, the results of each step, earlier cases, the records that clear it.
+//! The facts of a case: the alert, the results of each step, earlier cases, and the records that clear the alert.
 //!
-//! Everything comes from a question of the engine; nothing is looked up here. Most expressions read little of it, so what
-//! is large (the finding as it was sent, earlier cases, whole results) is read when it is first asked for, once per question.
-//! [`functions`] has the functions of playbooks that read the facts.
+//! Everything comes from a question of the engine; nothing is looked up here. Most expressions read little of it.
+//! Large parts (the finding as it was sent, earlier cases, whole results) are therefore parsed at their first use,
+//! once per question. [`functions`] has the functions of playbooks that read the facts.
 
 pub(super) mod answers;
 mod attribution;
@@ -24,19 +24,19 @@ use serde_json::{Value as Json, json};
 use super::form::Playbook;
 use answers::is_complete;
 
-/// The variable that holds the facts; functions read it, expressions have no use for it.
+/// The variable that holds the facts for functions. Expressions do not use it.
 pub(super) const FACTS: &str = "_facts";
 
 /// The variable that holds the ids of the findings that were made.
 pub(super) const FINDINGS: &str = "findings";
 
-/// Most entries that one function gives.
+/// Maximum number of entries that one function returns.
 const MAX_ENTRIES: usize = 256;
 
 /// The field of an alert that holds the finding as it was sent.
 const RAW: &str = "raw";
 
-/// Earlier cases as they look when nobody looked.
+/// The value of `past` when earlier cases were not looked up.
 static NO_PAST: LazyLock<Json> = LazyLock::new(|| json!({"cases": [], "found": 0, "same_key": 0}));
 
 /// The parts of a question that expressions may see.
@@ -62,25 +62,25 @@ pub(super) struct CallResult {
 /// The facts of a case, as the functions of expressions read them.
 #[derive(Debug)]
 pub(super) struct CaseFacts {
-    /// `E0`: the alert; none where there is no case yet.
+    /// The alert (`E0`), or `None` before there is a case.
     source: Option<Arc<Alert>>,
-    /// The same as JSON, but for the finding as it was sent.
+    /// The alert as JSON, without the finding as it was sent.
     pub(super) fields: Json,
-    /// All of it as JSON.
+    /// The whole alert as JSON.
     alert: OnceLock<Json>,
-    /// What the alert is about, in a word or two.
+    /// The subject of the alert in a word or two.
     pub(super) subject: String,
     /// The answered calls of each step of the playbook.
     pub(super) results: BTreeMap<String, Vec<CallResult>>,
-    /// `E1`: earlier cases, where somebody looked.
+    /// The earlier cases (`E1`), or `None` when they were not looked up.
     pub(super) past: Option<EvidenceId>,
     /// The records that count for this alert.
     pub(super) exonerations: Vec<Exoneration>,
-    /// What each piece of evidence says.
+    /// The bodies of the evidence.
     bodies: Bodies,
 }
 
-/// As a value it is the alert, each field turned when it is asked for.
+/// The facts used as a value are the alert, each field converted at its first use.
 impl Object for CaseFacts {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let name = key.as_str()?;
@@ -98,7 +98,7 @@ impl Object for CaseFacts {
     }
 }
 
-/// Earlier cases as a value.
+/// The earlier cases as a value.
 #[derive(Debug)]
 struct PastCases(Arc<CaseFacts>);
 
@@ -140,7 +140,7 @@ impl Object for StepResults {
     }
 }
 
-/// What pieces of evidence say, each read when it is first asked for.
+/// The bodies of evidence, each parsed at its first use.
 #[derive(Debug, Default)]
 struct Bodies(BTreeMap<EvidenceId, (Arc<Evidence>, OnceLock<Json>)>);
 
@@ -191,7 +191,7 @@ impl CaseFacts {
         (facts, results)
     }
 
-    /// Returns the facts of a case that knows nothing, for checks before there is a case.
+    /// Returns empty facts, for checks before there is a case.
     pub(super) fn blank(playbook: &Playbook) -> (Arc<Self>, Value) {
         let ids = playbook.steps.iter().map(|step| step.id.get_ref().clone());
         let facts = Arc::new(Self {
@@ -222,23 +222,23 @@ impl CaseFacts {
         Value::from_object(PastCases(Arc::clone(self)))
     }
 
-    /// The alert itself; none where there is no case yet.
+    /// Returns the alert, or `None` before there is a case.
     pub(super) fn source(&self) -> Option<&Alert> {
         self.source.as_deref()
     }
 
-    /// Whether what the alert concerns did this to others.
+    /// Returns whether the alert's subject acted against others.
     pub(super) fn acts_outward(&self) -> bool {
         self.source().is_some_and(acts_outward)
     }
 
-    /// The alert as JSON.
+    /// Returns the alert as JSON.
     pub(super) fn alert(&self) -> &Json {
         let told = || self.source.as_ref().map(|alert| alert.told());
         self.alert.get_or_init(|| told().unwrap_or_default())
     }
 
-    /// The body of a piece of evidence.
+    /// Returns the body of a piece of evidence.
     pub(super) fn body(&self, id: EvidenceId) -> Option<&Json> {
         if id == EvidenceId::ALERT {
             return Some(self.alert());
@@ -246,7 +246,7 @@ impl CaseFacts {
         self.bodies.get(id)
     }
 
-    /// Whether an answer says all that there is of what it was asked for.
+    /// Returns whether an answer is complete for what was asked.
     pub(super) fn is_complete(&self, evidence: &Evidence) -> bool {
         let body = self.body(evidence.id);
         body.zip(self.source.as_deref())
@@ -261,7 +261,7 @@ impl CaseFacts {
     }
 }
 
-/// An alert that says nothing, with every field that one has.
+/// Returns an empty alert that has every field of an alert.
 pub(super) fn blank_alert() -> Json {
     json!({
         "key": {"product": "", "id": "", "account": ""},
@@ -300,7 +300,8 @@ fn own_calls<'a>(name: &str, steps: &'a [StepView]) -> Vec<&'a CallView> {
         .collect()
 }
 
-/// Where somebody else made the plan, a step of the playbook takes whatever its kinds of tools gave.
+/// Returns the calls of these kinds of tools. When somebody else made the plan, they stand for a step of the
+/// playbook.
 fn calls_of_kinds<'a, 'k>(
     kinds: impl Iterator<Item = &'k String>,
     parts: &QuestionParts<'a>,

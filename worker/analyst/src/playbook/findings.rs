@@ -1,6 +1,6 @@
-//! Findings: which rules of a playbook hold, and where what they claim stands.
+//! Findings: which rules of a playbook hold, and where the evidence for their claims is.
 //!
-//! A finding without a place in the evidence is not made. A rule that cannot be evaluated is reported, never passed over.
+//! A finding without a place in the evidence is not made. A rule that cannot be evaluated is reported.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,20 +20,20 @@ use super::quote;
 pub(super) struct RuleFindings {
     /// The findings, in the order of the rules.
     pub(super) drafts: Vec<FindingDraft>,
-    /// Ids of the rules that made one.
+    /// Ids of the rules that made a finding.
     ids: Vec<String>,
-    /// Techniques that they show.
+    /// Techniques that the findings show.
     pub(super) techniques: Vec<Technique>,
     /// Rules that could not be evaluated.
     pub(super) problems: Vec<String>,
 }
 
-/// The ids of the findings of a case, made when a rule first asks for one.
+/// The ids of the findings of a case, evaluated at their first use.
 #[derive(Debug)]
 struct LazyFindings {
     playbook: Arc<Playbook>,
     facts: Arc<CaseFacts>,
-    /// What the rules see.
+    /// The scope in which the rules are evaluated.
     scope: Scope,
     ids: OnceLock<Vec<String>>,
 }
@@ -45,7 +45,7 @@ impl LazyFindings {
     }
 }
 
-/// As a value it is the list of them.
+/// The findings used as a value are the list of their ids.
 impl Object for LazyFindings {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Seq
@@ -72,7 +72,7 @@ pub(super) fn set_lazy(playbook: &Arc<Playbook>, facts: &Arc<CaseFacts>, scope: 
     scope.set(FINDINGS, Value::from_object(lazy));
 }
 
-/// Evaluates all finding rules; `scope` then knows which were made.
+/// Evaluates all finding rules and sets in `scope` which of them made a finding.
 pub(super) fn evaluate(playbook: &Playbook, facts: &CaseFacts, scope: &mut Scope) -> RuleFindings {
     let mut made = RuleFindings::default();
     for form in &playbook.findings {
@@ -94,7 +94,7 @@ pub(super) fn evaluate(playbook: &Playbook, facts: &CaseFacts, scope: &mut Scope
     made
 }
 
-/// The findings of a rule, and the techniques that they show.
+/// Returns the findings of a rule, and the techniques that they show.
 fn one(
     form: &FindingForm,
     facts: &CaseFacts,
@@ -134,7 +134,7 @@ fn one(
     Ok((drafts, techniques))
 }
 
-/// A claim that names the alert's subject also cites where the alert does.
+/// Adds the alert's own mention of its subject to the quotes of a claim that names it.
 fn add_subject(claim: &str, facts: &CaseFacts, quotes: &mut Vec<QuoteDraft>) {
     const PLACES: [&str; 2] = ["E0:/resources/0/name", "E0:/resources/0/id"];
     let cites_alert = quotes
@@ -146,7 +146,7 @@ fn add_subject(claim: &str, facts: &CaseFacts, quotes: &mut Vec<QuoteDraft>) {
     }
 }
 
-/// Adds techniques written `T1496 Resource Hijacking`, each once.
+/// Adds techniques in the form `T1496 Resource Hijacking`, without duplicates.
 pub(super) fn add_techniques(techniques: &mut Vec<Technique>, texts: &[String]) {
     for text in texts {
         let text = text.trim();

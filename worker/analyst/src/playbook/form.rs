@@ -1,6 +1,6 @@
-//! The shape of a playbook file. Spans are kept, so that every complaint can name its line and column.
+//! The format of a playbook file. Spans are kept, so that every problem can name its line and column.
 //!
-//! What stands here is form only: whether names exist and expressions hold together is decided in `check`.
+//! Only the form is defined here. The module `check` decides whether names exist and expressions are valid.
 
 use std::collections::BTreeMap;
 
@@ -12,32 +12,32 @@ use toml::Spanned;
 
 use super::patterns;
 
-/// Calls that one step makes at the most.
+/// Maximum number of calls of one step.
 pub(super) const MAX_CALLS: usize = 20;
 
 /// A text with its place in the file.
 pub(super) type Text = Spanned<String>;
 
-/// A playbook: what to do about one sort of alert.
+/// A playbook: what to do about one kind of alert.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Playbook {
-    /// Its name, unique in a set: small letters, digits and dashes.
+    /// The name, unique in a set: lower-case letters, digits and dashes.
     pub name: String,
-    /// Counted up by its owner; named in every report.
+    /// The version, which the owner increases. Every report names it.
     pub version: u32,
-    /// What it is for, in a few words.
+    /// What the playbook is for, in a few words.
     pub title: String,
-    /// Who answers for it; approves its `benign_when` rules that name nobody else.
+    /// Who answers for the playbook and approves `benign_when` rules that name nobody else.
     #[serde(default)]
     pub owner: String,
-    /// What this sort of finding means, in one sentence.
+    /// What this kind of finding means, in one sentence.
     pub meaning: String,
-    /// Which alerts it is for.
+    /// The alerts that the playbook is for.
     #[serde(rename = "match")]
     pub matches: Match,
     pub(super) objective: Text,
-    /// Names for expressions that several rules use; each may use those above it.
+    /// Named expressions that several rules use. Each may use those above it.
     #[serde(rename = "let", default)]
     pub(super) lets: BTreeMap<String, Text>,
     #[serde(rename = "step", default)]
@@ -55,7 +55,7 @@ pub struct Playbook {
 }
 
 impl Playbook {
-    /// The ids of its steps, in order.
+    /// Returns the ids of the steps, in order.
     #[must_use]
     pub fn step_names(&self) -> Vec<&str> {
         self.steps
@@ -64,7 +64,7 @@ impl Playbook {
             .collect()
     }
 
-    /// What a plan of this playbook says it comes from.
+    /// Returns the name of the source in plans of this playbook.
     #[must_use]
     pub fn source(&self) -> String {
         format!("playbook {} {}", self.name, self.version)
@@ -74,14 +74,14 @@ impl Playbook {
         self.steps.iter().find(|step| step.id.get_ref() == id)
     }
 
-    /// The named expressions, in the order of the file.
+    /// Returns the named expressions, in the order of the file.
     pub(super) fn lets(&self) -> Vec<(&String, &Text)> {
         let mut lets: Vec<_> = self.lets.iter().collect();
         lets.sort_by_key(|(_, text)| text.span().start);
         lets
     }
 
-    /// A playbook that does nothing and decides nothing: it stands where the generic one should be.
+    /// Returns a playbook without steps or rules, for when the generic one is missing.
     pub(super) fn last_resort() -> Self {
         Self {
             name: "generic".to_owned(),
@@ -102,76 +102,75 @@ impl Playbook {
     }
 }
 
-/// Which alerts a playbook is for. What is empty matches everything; all that is given must match, one of `types`, `titles`,
-/// `shows` and `operations`.
+/// Which alerts a playbook is for. An empty field matches everything. All given fields must match, except that one of
+/// `types`, `titles`, `shows` and `operations` is enough.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Match {
     /// Names of feeds.
     #[serde(default)]
     pub feeds: Vec<Spanned<String>>,
-    /// Globs over finding types; case does not matter, `*` also spans `/` and `:`.
+    /// Globs over finding types. Case is ignored, and `*` also spans `/` and `:`.
     #[serde(default)]
     pub types: Vec<Spanned<String>>,
     /// Globs over titles, for feeds whose types say little.
     #[serde(default)]
     pub titles: Vec<Spanned<String>>,
-    /// Globs over techniques that the alert's typed fields show (`T1003*`), whatever its type and title say.
+    /// Globs over techniques that the alert's typed fields show (`T1003*`), whatever its type and title are.
     #[serde(default)]
     pub shows: Vec<Spanned<String>>,
-    /// Globs over operations as the platform's API calls them, without their service (`StopLogging`). All operations that
-    /// the alert names must match one.
+    /// Globs over operations as the platform's API names them, without their service (`StopLogging`). All operations
+    /// that the alert names must match one.
     #[serde(default)]
     pub operations: Vec<Spanned<String>>,
-    /// Least severity as sent.
+    /// Lowest severity as sent.
     #[serde(default)]
     pub severity_at_least: Option<Severity>,
-    /// Classes (`threat`, `posture`, …), or the product's own words for them.
+    /// Classes (`threat`, `posture`, …), or the product's own names for them.
     #[serde(default)]
     pub class: Vec<Spanned<String>>,
 }
 
-/// What of an alert a playbook matched, from least to most telling.
+/// What of an alert a playbook matched, from least to most specific.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchedBy {
-    /// It asks for no type, title, operation or class.
+    /// The playbook asks for no type, title, operation or class.
     Anything,
     /// The title.
     Title,
     /// The class alone.
     Class,
-    /// A technique that its typed fields show.
+    /// A technique that the alert's typed fields show.
     Shown,
     /// The finding type.
     Type,
-    /// What was done, by the name of the operation.
+    /// The name of the operation.
     Operation,
 }
 
 /// How a playbook matched an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fit<'a> {
-    /// By what.
     pub by: MatchedBy,
-    /// How much that counts.
+    /// How much the match counts.
     rank: u8,
-    /// How many characters of it the glob spells out, and one more where the feed is asked for by name.
+    /// Number of literal characters of the glob, plus one when the playbook names the feed.
     pub spelled: usize,
-    /// The glob that spells out most; none where the playbook asks for a class or for nothing.
+    /// The glob with the most literal characters, or `None` when the playbook asks for a class or for nothing.
     pub glob: Option<&'a str>,
 }
 
 impl Fit<'_> {
-    /// Whether this is the closer match; of two that are alike neither is.
+    /// Returns whether this match is closer. Of two equal matches, neither is.
     pub(super) fn is_closer_than(&self, other: &Self) -> bool {
         (self.rank, self.spelled) > (other.rank, other.spelled)
     }
 }
 
 impl Match {
-    /// How closely it fits the alert; none where it does not match. A title, which is free text of the feed, counts least;
-    /// what was done counts most.
+    /// Returns how closely the playbook fits the alert, or `None` when it does not match. A title counts least,
+    /// because it is free text of the feed. An operation counts most.
     #[must_use]
     pub fn fits(&self, alert: &Alert) -> Option<Fit<'_>> {
         let same = |list: &[Text], value: &str| {
@@ -231,7 +230,7 @@ impl Match {
             })
     }
 
-    /// Whether it asks for more than a feed, a class and a severity.
+    /// Returns whether the match asks for more than a feed, a class and a severity.
     fn asks_for_a_name(&self) -> bool {
         [&self.types, &self.titles, &self.shows, &self.operations]
             .iter()
@@ -240,8 +239,8 @@ impl Match {
 }
 
 impl MatchedBy {
-    /// How much it counts. The types of products are well known; in a feed of one's own, a type is the name that somebody
-    /// gave a rule, and what the fields show counts more.
+    /// Returns how much the match counts. Types of built-in feeds are well known. In a configured feed, a type is the
+    /// name that somebody gave a rule, so what the fields show counts more.
     const fn rank(self, feed_is_built_in: bool) -> u8 {
         match (self, feed_is_built_in) {
             (Self::Anything, _) => 0,
@@ -254,7 +253,8 @@ impl MatchedBy {
     }
 }
 
-/// The operations that an alert names, without their services: `cloudtrail.amazonaws.com StopLogging` is `StopLogging`.
+/// Returns the operations that an alert names, without their services: `cloudtrail.amazonaws.com StopLogging` is
+/// `StopLogging`.
 fn operations(alert: &Alert) -> Vec<&str> {
     let mut named: Vec<&str> = alert.details_of(DetailKind::Operation).collect();
     if named.is_empty() {
@@ -266,13 +266,13 @@ fn operations(alert: &Alert) -> Vec<&str> {
         .collect()
 }
 
-/// The closest match of any value, where each has one.
+/// Returns the closest match of any value, if every value has a match.
 fn closest_to_all<'a>(globs: &'a [Spanned<String>], values: &[&str]) -> Option<(usize, &'a str)> {
     let found: Option<Vec<_>> = values.iter().map(|value| closest(globs, value)).collect();
     found?.into_iter().max_by_key(|(spelled, _)| *spelled)
 }
 
-/// The glob that matches and spells out most characters, the first of several alike.
+/// Returns the matching glob with the most literal characters, the first of equal ones.
 fn closest<'a>(globs: &'a [Spanned<String>], value: &str) -> Option<(usize, &'a str)> {
     globs
         .iter()
@@ -282,7 +282,6 @@ fn closest<'a>(globs: &'a [Spanned<String>], value: &str) -> Option<(usize, &'a 
         .reduce(|best, next| if next.0 > best.0 { next } else { best })
 }
 
-/// A step.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StepForm {
@@ -292,18 +291,18 @@ pub(super) struct StepForm {
     pub(super) expected: String,
     #[serde(default)]
     pub(super) depends_on: Vec<Text>,
-    /// Whether a benign verdict needs this step not to fail.
+    /// Whether a benign verdict requires that this step does not fail.
     #[serde(default)]
     pub(super) key: bool,
-    /// Held back until a reflection finds that this holds.
+    /// The condition under which a reflection adds the step.
     #[serde(default)]
     pub(super) when: Option<Text>,
-    /// Why such a step is added.
+    /// Why a conditional step is added.
     #[serde(default)]
     pub(super) because: Option<Text>,
     #[serde(rename = "call", default)]
     pub(super) calls: Vec<CallForm>,
-    /// Whether what was expected was found; by default, whether any call found rows.
+    /// Whether the expected result was found. By default, any call with rows counts.
     #[serde(default)]
     pub(super) met: Option<Text>,
     #[serde(default)]
@@ -311,7 +310,7 @@ pub(super) struct StepForm {
 }
 
 impl StepForm {
-    /// What must hold for this step to be made; none where it always is.
+    /// Returns the condition of the step, or `None` when it is always made.
     pub(super) fn condition(&self) -> Option<&str> {
         self.when.as_ref().map(|when| when.get_ref().as_str())
     }
@@ -330,26 +329,23 @@ pub(super) struct CallForm {
     pub(super) arguments: BTreeMap<String, Spanned<ArgumentForm>>,
 }
 
-/// An argument: a template, or a value as it stands.
+/// An argument: a template or a literal value.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(super) enum ArgumentForm {
-    /// Rendered; an argument that renders to nothing is left out.
+    /// A template. An argument that renders to nothing is left out.
     Template(String),
-    /// Given as it stands.
     Number(i64),
-    /// Given as it stands.
     Flag(bool),
 }
 
-/// A finding.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FindingForm {
     pub(super) id: Text,
     #[serde(default)]
     pub(super) for_each: Option<Text>,
-    /// How many items make a finding of their own.
+    /// Maximum number of findings that the rule makes.
     #[serde(default = "most_findings")]
     pub(super) most: usize,
     #[serde(default)]
@@ -391,7 +387,7 @@ fn benign_kind() -> String {
     "benign_when".to_owned()
 }
 
-/// The id and the condition of an action that a verdict names.
+/// Splits an action of a verdict into its id and its condition.
 pub(super) fn action_parts(text: &str) -> (&str, Option<&str>) {
     match text.split_once(" if ") {
         Some((id, when)) => (id.trim(), Some(when)),
@@ -399,7 +395,7 @@ pub(super) fn action_parts(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A verdict with what goes with it; `[otherwise]` has the same shape without `when` and `verdict`.
+/// A verdict and its texts. `[otherwise]` has the same form without `when` and `verdict`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VerdictForm {
@@ -409,22 +405,22 @@ pub(super) struct VerdictForm {
     pub(super) verdict: Option<Verdict>,
     #[serde(default)]
     pub(super) reason: Option<Reason>,
-    /// An expression that gives `malicious`, `benign` or `none`, or one of these words.
+    /// Where an inconclusive verdict leans: `malicious`, `benign` or `none`.
     #[serde(default)]
     pub(super) leaning: Option<Leaning>,
     /// The severity after triage.
     #[serde(default)]
     pub(super) severity: Option<Severity>,
-    /// As sent, but at least this.
+    /// Lower bound of the severity after triage, which is otherwise as sent.
     #[serde(default)]
     pub(super) severity_at_least: Option<Severity>,
-    /// Ids of the catalogue; `id if expression` advises it only where the expression holds.
+    /// Ids of the catalogue. `id if expression` advises an action only if the expression holds.
     #[serde(default)]
     pub(super) actions: Vec<Text>,
     /// An expression that gives ids of the catalogue, advised before `actions`.
     #[serde(default)]
     pub(super) advises: Option<Text>,
-    /// Values that the actions are about: a list of values of the alert.
+    /// A list of values of the alert that the actions are about.
     #[serde(default)]
     pub(super) about: Option<Text>,
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! Functions and filters over values: words, networks, lists, rows of audit logs.
 //!
-//! They know only their arguments. Those that read a case stand in [`super::facts`].
+//! They know only their arguments. Functions that read a case are in [`super::facts`].
 
 mod arguments;
 mod audit_events;
@@ -14,10 +14,9 @@ pub(super) use arguments::words;
 pub(super) use audit_events::AuditEvent;
 pub(super) use text::first_names;
 
-/// The functions, for the check of names.
+/// Names of the functions, for the check of names.
 pub(super) const FUNCTIONS: [&str; 2] = ["in_any", "mentions"];
 
-/// Registers the functions and filters.
 pub(super) fn register(environment: &mut Environment<'static>) {
     environment.add_function("in_any", networks::in_any);
     environment.add_function("mentions", text::mentions);

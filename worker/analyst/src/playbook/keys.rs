@@ -1,7 +1,7 @@
-//! Key steps of the playbook where somebody else made the plan.
+//! Checks the playbook's key steps when somebody else made the plan.
 //!
-//! Of its own plan the engine sees that a key step failed. Of another's it sees that one's key steps, and nothing at all of a
-//! case without a plan: what the playbook would not be benign without was perhaps never asked, or had no answer.
+//! The engine sees only the key steps of the plan that was made, and none in a case without a plan. What the playbook
+//! needs before it clears an alert may therefore never have been asked, or not answered.
 
 use chrono::DateTime;
 use nightshift_alert::Alert;
@@ -14,7 +14,7 @@ use super::calls::CallPlanner;
 use super::facts::answers::failure;
 use super::form::Playbook;
 
-/// What the playbook's key steps would have asked and nobody answered, as the report says it.
+/// Returns the playbook's key steps that nobody answered, as lines of the report.
 pub(super) fn unanswered(
     playbook: &Playbook,
     question: &ConcludeQuestion,
@@ -40,8 +40,8 @@ pub(super) fn unanswered(
     Ok(unanswered)
 }
 
-/// Whether this tool gave an answer about the same and nothing narrower, however many rows it was asked for: whoever wants
-/// to see nothing asks for one action more, or for another day.
+/// Returns whether this tool answered a call about the same values that is not narrower. The number of rows does not
+/// matter. A planner that wants to see nothing can add a filter or ask for another day.
 fn is_answered(wanted: &ToolCall, question: &ConcludeQuestion) -> bool {
     let spec = question.tools.iter().find(|spec| spec.name == wanted.tool);
     let is_wanted = |value: &Value| wanted.arguments.values().any(|own| own == value);
@@ -65,7 +65,7 @@ fn is_answered(wanted: &ToolCall, question: &ConcludeQuestion) -> bool {
     })
 }
 
-/// Whether a bound of a search leaves all of the alert's time in.
+/// Returns whether a time bound of a search includes all of the alert's time.
 fn leaves_in(name: &str, value: &Value, alert: &Alert) -> bool {
     let Some((first, last)) = alert.times.window() else {
         return false;

@@ -1,9 +1,9 @@
-//! The tool kinds that Nightshift itself has, and how people call them.
+//! The tool kinds of Nightshift itself, and what reports say when one is not configured.
 //!
-//! A playbook may ask for a kind that nobody configured; the report then says what was not read. Kinds of other makers
-//! (MCP servers) are known only by their specifications.
+//! A playbook may ask for a kind that nobody configured; the report then says what was not read. Kinds of other
+//! makers (MCP servers) are known only by their specifications.
 
-/// Tool kinds that are built in, each with what was not done where it is not configured.
+/// Built-in tool kinds, each with the report's text for when the kind is not configured.
 const BUILT_IN: [(&str, &str); 11] = [
     (
         "indicator_facts",
@@ -24,12 +24,12 @@ const BUILT_IN: [(&str, &str); 11] = [
     ("log_search.json_lines", "JSON log files not searched"),
 ];
 
-/// All kinds that are built in.
+/// Returns all built-in kinds.
 pub(super) fn built_in() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(kind, _)| *kind)
 }
 
-/// Whether a playbook that asks for `wanted` means a kind, or a family of kinds, that is built in.
+/// Returns whether `wanted` names a built-in kind or a family of built-in kinds.
 pub(super) fn is_built_in(wanted: &str) -> bool {
     built_in().any(|kind| {
         kind == wanted
@@ -39,7 +39,7 @@ pub(super) fn is_built_in(wanted: &str) -> bool {
     })
 }
 
-/// Adds what a report says about kinds that nobody configured, each once.
+/// Adds the report's line for each kind that nobody configured, without duplicates.
 pub(super) fn add_not_configured(kinds: &[String], lines: &mut Vec<String>) {
     for line in kinds.iter().map(|kind| not_configured(kind)) {
         if !lines.contains(&line) {
@@ -48,7 +48,7 @@ pub(super) fn add_not_configured(kinds: &[String], lines: &mut Vec<String>) {
     }
 }
 
-/// What a report says about a kind that nobody configured.
+/// Returns the report's line for a kind that nobody configured.
 fn not_configured(kind: &str) -> String {
     let done = BUILT_IN
         .iter()

@@ -1,4 +1,4 @@
-//! The language of playbooks: which functions and filters it has.
+//! The language of playbooks with its functions and filters.
 
 use std::sync::LazyLock;
 

@@ -1,8 +1,8 @@
 //! Patterns: which techniques of attackers the typed fields of an alert show.
 //!
-//! The rows stand in `worker/analyst/patterns/*.toml`, each with its source. They read fields that hold what was done (a
-//! command line, a parent process, a permission, a number of requests), never a title or a type, and they only ever speak
-//! for malice: nothing here clears an alert.
+//! The patterns are in `worker/analyst/patterns/*.toml`, each with its source. They read fields that say what was
+//! done (a command line, a parent process, a permission, a number of requests), never a title or a type. They only
+//! ever speak for malice: no pattern clears an alert.
 
 mod condition;
 mod files;
@@ -21,10 +21,10 @@ use condition::Condition;
 use files::FILES;
 use values::{Field, Values};
 
-/// Greatest number of values that one pattern lists.
+/// Maximum number of values that one pattern lists.
 const MAX_LISTED_VALUES: usize = 6;
 
-/// A file of patterns.
+/// A pattern file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
@@ -39,11 +39,11 @@ pub(super) struct File {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Strength {
-    /// The field shows the act of an attacker.
+    /// The field shows an act of an attacker.
     Strong,
-    /// Attackers do it, and now and then somebody else.
+    /// Attackers do it, and rarely somebody else.
     Weak,
-    /// Administrators do it every day, and attackers too: the report names it, and it leans nowhere by itself.
+    /// Administrators do it every day, and attackers too. The report names it, and it does not lean by itself.
     Hint,
 }
 
@@ -51,25 +51,25 @@ pub(super) enum Strength {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Pattern {
-    /// Its name among all patterns.
+    /// The id, unique among all patterns.
     pub(super) id: String,
     /// The technique of ATT&CK: `T1003.001 LSASS Memory`.
     pub(super) technique: String,
     pub(super) strength: Strength,
-    /// Whether it is about what programs read: it also sees the arguments of `grep`, editors and browsers.
+    /// Whether the pattern also sees what programs only read: the arguments of `grep`, editors and browsers.
     #[serde(default)]
     readers: bool,
-    /// What the fields show, as the beginning of a sentence that goes on with the value.
+    /// What the fields show, as the start of a sentence that the value continues.
     pub(super) says: String,
-    /// The record or log that decides where the pattern alone does not.
+    /// The record or log that decides when the pattern alone does not.
     pub(super) decides: String,
     /// Where the pattern comes from.
     pub(super) source: String,
     /// Ids of the action catalogue, the most urgent first.
     pub(super) actions: Vec<String>,
-    /// All must hold.
+    /// Conditions that must all hold.
     when: Vec<Condition>,
-    /// None may hold.
+    /// Conditions of which none may hold.
     #[serde(default)]
     unless: Vec<Condition>,
 }
@@ -85,9 +85,9 @@ pub(super) struct MatchedPattern {
     pub(super) decides: &'static str,
     pub(super) source: &'static str,
     pub(super) actions: &'static [String],
-    /// What shows it.
+    /// The value or values that show the technique.
     pub(super) value: String,
-    /// The places of all values that show it, `E0:/details/3/value`.
+    /// The places of all these values, `E0:/details/3/value`.
     pub(super) places: Vec<String>,
 }
 
@@ -105,7 +105,6 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
     patterns
 });
 
-/// All patterns.
 pub(super) fn all() -> &'static [Pattern] {
     &PATTERNS
 }
@@ -156,7 +155,7 @@ impl Pattern {
         })
     }
 
-    /// Regular expressions of its conditions that cannot be read.
+    /// Returns the expressions and field names of its conditions that are wrong.
     #[cfg(test)]
     pub(super) fn faults(&self) -> Vec<String> {
         let all = self.when.iter().chain(&self.unless);
@@ -164,7 +163,7 @@ impl Pattern {
     }
 }
 
-/// One value as it is; of several, what each is.
+/// Returns one value unchanged, and several values each with its label.
 fn list_values(found: &[&Field]) -> String {
     if let [one] = found {
         return one.written.clone();

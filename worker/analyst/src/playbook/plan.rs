@@ -1,4 +1,4 @@
-//! The answer to the plan question: the steps that the configured tools can make.
+//! Answers the plan question: the steps that the configured tools can make.
 
 use nightshift_engine::{Mode, PlanAnswer, PlanQuestion, StepDraft, ToolSpec};
 use nightshift_expression::error::EvaluationError;
@@ -10,7 +10,7 @@ use super::form::{Playbook, StepForm};
 use super::kinds;
 use super::scope;
 
-/// The plan of this playbook for this alert.
+/// Returns the plan of this playbook for this alert.
 pub(super) fn plan(
     playbook: &Playbook,
     question: &PlanQuestion,
@@ -59,8 +59,8 @@ pub(super) fn plan(
     })
 }
 
-/// The step with its first calls; none where there is nothing to call and something would have to be. What is not
-/// configured is added to `not_covered`.
+/// Returns the step with its first calls, or `None` when the step needs a call and has none. Adds kinds that are not
+/// configured to `not_covered`.
 pub(super) fn draft(
     form: &StepForm,
     known: &CallPlanner<'_>,
@@ -100,7 +100,7 @@ fn tool_names(form: &StepForm, tools: &[ToolSpec]) -> Vec<String> {
         .collect()
 }
 
-/// A step waits only for steps that are planned.
+/// Drops dependencies on steps that are not planned.
 pub(super) fn keep_known_dependencies(steps: &mut [StepDraft], also: impl Fn(&str) -> bool) {
     let planned: Vec<String> = steps.iter().map(|step| step.id.clone()).collect();
     for step in steps {

@@ -1,11 +1,11 @@
-//! From a place in evidence (`E3:/matches/0/entry`) to a quote that the engine finds there again.
+//! Turns a place in evidence (`E3:/matches/0/entry`) into a quote that the engine finds there again.
 
 use nightshift_engine::{EvidenceId, QuoteDraft};
 use serde_json::Value as Json;
 
 use super::facts::CaseFacts;
 
-/// The quote of the scalar at `place`; none where there is no such evidence or no scalar.
+/// Returns the quote of the scalar at `place`, or `None` when there is no such evidence or scalar.
 pub(super) fn at(place: &str, facts: &CaseFacts) -> Option<QuoteDraft> {
     let (id, pointer) = place.trim().split_once(':')?;
     let evidence = EvidenceId::try_from(id.to_owned()).ok()?;
@@ -25,7 +25,7 @@ pub(super) fn at(place: &str, facts: &CaseFacts) -> Option<QuoteDraft> {
     Some(QuoteDraft { evidence, quote })
 }
 
-/// The name that the value goes by: the last segment that is no index, if it can stand before a colon.
+/// Returns the name of the value: the last segment that is not an index, if it can precede a colon.
 fn key(pointer: &str) -> Option<String> {
     pointer
         .rsplit('/')

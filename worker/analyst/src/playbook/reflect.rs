@@ -1,4 +1,4 @@
-//! The answer to a reflection: steps that were held back and whose condition now holds, and what is known so far.
+//! Answers a reflection: conditional steps whose condition now holds, and what is known so far.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::form::{Playbook, StepForm};
 use super::plan::{draft, keep_known_dependencies};
 use super::scope;
 
-/// Steps whose `when` holds are added; claims that hold are insights.
+/// Adds steps whose `when` holds. The claims of findings become insights.
 pub(super) fn reflect(
     playbook: &Arc<Playbook>,
     question: &ReflectQuestion,
@@ -68,7 +68,7 @@ pub(super) fn reflect(
     })
 }
 
-/// Conditional steps that are not among these.
+/// Returns the conditional steps that are not among these steps.
 pub(super) fn held_back<'a>(
     playbook: &'a Playbook,
     steps: &'a [StepView],
@@ -79,7 +79,7 @@ pub(super) fn held_back<'a>(
     })
 }
 
-/// The conditional step, and why it is made, if its condition holds and there is something to ask.
+/// Returns the conditional step and why it is made, if its condition holds and it has something to ask.
 pub(super) fn due(
     form: &StepForm,
     known: &CallPlanner<'_>,

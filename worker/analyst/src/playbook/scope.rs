@@ -23,7 +23,7 @@ pub(super) fn of_question(
     (facts, scope)
 }
 
-/// Returns the scope of a case that knows nothing, for checks before there is a case.
+/// Returns the scope of an empty case, for checks before there is a case.
 pub(super) fn blank(playbook: &Playbook) -> Scope {
     let (facts, results) = CaseFacts::blank(playbook);
     scope(playbook, &facts, results, &QuestionParts::default(), "")

@@ -1,4 +1,4 @@
-//! A set of playbooks: those compiled in, and those of a directory.
+//! A set of playbooks: the compiled-in ones, and those of a directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::check::{Level, Problem, examine};
 use super::form::{Fit, Playbook};
 use super::plan::plan;
 
-/// The playbooks that are compiled in, by file name. The generic one is the last resort for every alert.
+/// The compiled-in playbooks, by file name. The generic one is the last resort for every alert.
 pub(super) const SHIPPED: [(&str, &str); 26] = [
     (
         "crypto-mining.toml",
@@ -107,44 +107,39 @@ pub(super) const SHIPPED: [(&str, &str); 26] = [
     ("generic.toml", include_str!("../../playbooks/generic.toml")),
 ];
 
-/// Largest playbook file in bytes.
+/// Maximum size of a playbook file in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Playbooks, the closest match first to be asked.
+/// A set of playbooks.
 #[derive(Debug, Clone)]
 pub struct Playbooks {
-    /// Never empty: the first is what an alert gets that nothing matches.
+    /// The playbook for an alert that no other playbook matches.
     generic: Arc<Playbook>,
     others: Vec<Arc<Playbook>>,
 }
 
-/// Why playbooks of a directory cannot be used.
+/// Reasons why playbooks of a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaybookErrors {
     /// The directory or a file in it cannot be read.
     #[error("cannot read playbooks from {}", path.display())]
     Unreadable {
-        /// Which one.
         path: PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// A file is larger than a playbook can be.
+    /// A file is larger than the limit.
     #[error("{} is larger than 1 MiB and can be no playbook", path.display())]
-    TooLarge {
-        /// Which one.
-        path: PathBuf,
-    },
-    /// Some playbooks are wrong; each line names file, line and column.
+    TooLarge { path: PathBuf },
+    /// Some playbooks are wrong. Each problem names file, line and column.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Wrong(Vec<Problem>),
 }
 
 impl Playbooks {
-    /// The playbooks that are compiled in.
+    /// Returns the compiled-in playbooks.
     ///
-    /// A shipped file that cannot be read would be left out; the tests of this crate hold that there is none.
+    /// A shipped file that cannot be read is left out. The tests of this crate ensure that there is none.
     #[must_use]
     pub fn shipped() -> Self {
         let mut set = Self {
@@ -159,11 +154,12 @@ impl Playbooks {
         set
     }
 
-    /// The shipped playbooks with those of a directory; a file there replaces a shipped one of the same name.
+    /// Returns the shipped playbooks and those of a directory. A file there replaces a shipped playbook of the same
+    /// name.
     ///
     /// # Errors
     ///
-    /// When the directory cannot be read, or a playbook in it is wrong: all problems of all files at once.
+    /// Fails if the directory cannot be read, or with all problems of all files if a playbook is wrong.
     pub fn load(dir: Option<&Path>) -> Result<Self, PlaybookErrors> {
         let mut set = Self::shipped();
         let Some(dir) = dir else {
@@ -209,20 +205,20 @@ impl Playbooks {
         }
     }
 
-    /// All playbooks, the generic one last.
+    /// Returns all playbooks, the generic one last.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Playbook>> {
         self.others.iter().chain(std::iter::once(&self.generic))
     }
 
-    /// The playbook that fits the alert most closely: whose glob spells out most of its type. The generic one fits all.
+    /// Returns the playbook that fits the alert most closely, or the generic one when no other fits.
     #[must_use]
     pub fn find(&self, alert: &Alert) -> &Arc<Playbook> {
         self.closest(alert, |_| true)
             .map_or(&self.generic, |(playbook, _)| playbook)
     }
 
-    /// What the playbook for this alert would do, as a hint to somebody else who plans. Of the generic one, which knows
-    /// nothing of this sort of alert, only what clears nothing without an answer; none where it has no such step.
+    /// Returns the plan of this alert's playbook as a hint for another planner. The generic playbook is not specific
+    /// to the alert, so only its key steps are returned, or `None` when it has none.
     #[must_use]
     pub fn hint(&self, question: &PlanQuestion) -> Option<PlanAnswer> {
         if let Some((playbook, _)) = self.closest(&question.alert, |_| true) {
@@ -233,8 +229,8 @@ impl Playbooks {
         (!plan.steps.is_empty()).then_some(plan)
     }
 
-    /// The one that fits most closely of those that `asked` lets through, beside the generic one; of several alike the
-    /// first.
+    /// Returns the closest fit among the playbooks that `asked` accepts, without the generic one. The first of equal
+    /// fits wins.
     pub(super) fn closest(
         &self,
         alert: &Alert,
@@ -251,7 +247,7 @@ impl Playbooks {
         best
     }
 
-    /// The actions that reports may advise: those that these playbooks bring, then the shipped ones.
+    /// Returns the actions that reports may advise: those of these playbooks, then the shipped ones.
     #[must_use]
     pub fn catalogue(&self) -> Vec<Arc<ActionTemplate>> {
         let mut actions: Vec<_> = self
@@ -264,7 +260,7 @@ impl Playbooks {
     }
 }
 
-/// The `*.toml` files of a directory, by name.
+/// Returns the `*.toml` files of a directory, sorted.
 fn files(dir: &Path) -> Result<Vec<PathBuf>, PlaybookErrors> {
     let unreadable = |source| PlaybookErrors::Unreadable {
         path: dir.to_owned(),

@@ -1,4 +1,4 @@
-//! Tests over whole playbooks; those of one file stand there.
+//! Tests over whole playbooks. Tests of one source file are beside that file.
 
 pub(super) mod alerts;
 mod another;

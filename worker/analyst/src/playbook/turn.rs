@@ -1,4 +1,4 @@
-//! The answer to a turn: the calls that are still to be made, or what the step came to.
+//! Answers a turn: with the calls still to make, or with the result of the step.
 
 use nightshift_engine::{CallView, StepOutcome, StepView, TurnAnswer, TurnQuestion};
 use nightshift_expression::error::EvaluationError;
@@ -12,7 +12,7 @@ use super::findings;
 use super::form::{MAX_CALLS, Playbook, StepForm};
 use super::scope;
 
-/// The next calls of the step, or its result.
+/// Returns the next calls of the step, or its result.
 pub(super) fn turn(
     playbook: &Playbook,
     question: &TurnQuestion,
@@ -30,7 +30,7 @@ pub(super) fn turn(
         .filter(|_| *question.source == *playbook.source());
     let (facts, mut scope) = scope::of_question(playbook, &question.alert, &parts);
     let Some(form) = form else {
-        // Conditions name what was found.
+        // Conditions can name findings.
         findings::evaluate(playbook, &facts, &mut scope);
         return foreign(playbook, question, &scope);
     };
@@ -43,8 +43,8 @@ pub(super) fn turn(
     Ok(TurnAnswer::calls(open))
 }
 
-/// A step that is not the playbook's. Where it is the only one, of a case without a plan, it asks what all steps of the
-/// playbook would ask, those whose condition holds by then included.
+/// Answers for a step that is not the playbook's. The only step of a case without a plan asks what all steps of the
+/// playbook would ask, including conditional steps whose condition holds.
 fn foreign(
     playbook: &Playbook,
     question: &TurnQuestion,
@@ -66,7 +66,7 @@ fn foreign(
     result(&question.step, None, &Calls::default(), scope)
 }
 
-/// All steps, this one with its calls as the question tells them.
+/// Returns all steps, with this step as the question has it.
 fn with_own_step(question: &TurnQuestion) -> Vec<StepView> {
     let mut steps: Vec<_> = question
         .steps
@@ -78,7 +78,7 @@ fn with_own_step(question: &TurnQuestion) -> Vec<StepView> {
     steps
 }
 
-/// Calls that were not made yet; none in the last turn, which is for the result.
+/// Returns the calls that were not made yet. The last turn has none, because it is for the result.
 fn still_open(calls: &Calls, question: &TurnQuestion) -> Vec<nightshift_engine::ToolCall> {
     let made: Vec<String> = question
         .step
@@ -172,7 +172,7 @@ fn counted(view: &StepView) -> String {
         .filter_map(|evidence| evidence.rows)
         .reduce(u64::saturating_add);
     match rows {
-        // Some tools describe a value, and count nothing.
+        // Some tools describe a value and count no rows.
         None => format!("{look_ups}, answered."),
         Some(1) => format!("{look_ups}, 1 row."),
         Some(rows) => format!("{look_ups}, {rows} rows."),

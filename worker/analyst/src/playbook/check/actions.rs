@@ -1,4 +1,5 @@
-//! Actions that a playbook brings: one whose text cannot be filled in, or that stands behind another, is never advised.
+//! Checks the actions that a playbook brings. An action whose text cannot be rendered, or that another one hides, is
+//! never advised.
 
 use nightshift_alert::IndicatorKind;
 use nightshift_engine::{ActionTemplate, PLACEHOLDERS};
@@ -30,12 +31,12 @@ pub(super) fn actions(playbook: &Playbook, report: &mut Report<'_>) {
     }
 }
 
-/// Whether every alert that `other` is for gets `action` instead: the same id may stand once per cloud.
+/// Returns whether every alert that `other` is for gets `action` instead. The same id may occur once per cloud.
 fn stands_before(action: &ActionTemplate, other: &ActionTemplate) -> bool {
     action.id == other.id && (action.provider.is_none() || action.provider == other.provider)
 }
 
-/// Names in braces, read as they are when an action is filled in; `at` is where the action begins.
+/// Checks the names in braces by the rules that apply when an action is rendered. `at` is the start of the action.
 fn placeholders(text: &str, at: usize, report: &mut Report<'_>) {
     let mut rest = text;
     let kinds = IndicatorKind::ALL.iter().map(|kind| kind.as_str());
@@ -55,7 +56,7 @@ fn placeholders(text: &str, at: usize, report: &mut Report<'_>) {
             report.error(at, "a brace without the other; one as such is doubled");
             return;
         };
-        // Behind a bar stands what the reader fills in where the value is not known.
+        // After a bar follows the text for readers when the value is not known.
         let name = name.split_once('|').map_or(name, |(name, _)| name);
         if !known.contains(&name) {
             let at = report.after(at, &format!("{{{name}}}"));

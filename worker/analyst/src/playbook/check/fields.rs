@@ -1,6 +1,6 @@
-//! Fields of the alert that expressions name: one that no alert has fails wherever it is asked for.
+//! Checks the fields of the alert that expressions name. A field that no alert has fails in every evaluation.
 //!
-//! What lies in the finding as it was sent, or within the entries of a list, is not known here.
+//! The fields of the finding as it was sent, and of the entries of a list, are not known here.
 
 use serde_json::Value as Json;
 
@@ -9,15 +9,14 @@ use super::scan::Token;
 
 /// A field that no alert has.
 pub(super) struct NoField {
-    /// Where its name stands in the text.
+    /// The offset of its name in the text.
     pub(super) offset: usize,
-    /// Whether the expression says what to do without it.
+    /// Whether the expression handles a missing value.
     pub(super) has_default: bool,
-    /// What is wrong.
     pub(super) message: String,
 }
 
-/// The fields that these tokens name and `alert`, one with every field that there is, has not.
+/// Returns the fields that these tokens name and that `alert`, which has every known field, does not have.
 pub(super) fn missing(tokens: &[(usize, Token<'_>)], alert: &Json) -> Vec<NoField> {
     let begins = |index: usize| {
         let before = index.checked_sub(1).and_then(|before| tokens.get(before));
@@ -30,7 +29,7 @@ pub(super) fn missing(tokens: &[(usize, Token<'_>)], alert: &Json) -> Vec<NoFiel
         .collect()
 }
 
-/// Goes from field to field as far as they are known.
+/// Follows a path of fields and returns the first unknown one.
 fn first_missing(mut rest: &[(usize, Token<'_>)], alert: &Json) -> Option<NoField> {
     let mut path = "alert".to_owned();
     let mut here = alert;
@@ -60,7 +59,7 @@ fn first_missing(mut rest: &[(usize, Token<'_>)], alert: &Json) -> Option<NoFiel
     }
 }
 
-/// Whether a value that is not there is asked about (`is defined`), or another stands in for it.
+/// Returns whether the expression tests for a missing value (`is defined`) or gives a default.
 fn has_default(after: &[(usize, Token<'_>)]) -> bool {
     matches!(
         after,

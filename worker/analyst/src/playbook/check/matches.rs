@@ -1,6 +1,7 @@
-//! Names of feeds and classes that `[match]` asks for: with one that there is not the playbook matches nothing.
+//! Checks the names of feeds and classes in `[match]`. With an unknown name the playbook matches nothing.
 //!
-//! These are doubts and no errors: a feed may be configured elsewhere, and Security Command Center may have a new class.
+//! Unknown names are warnings and not errors: a feed may be configured elsewhere, and Security Command Center may
+//! have a new class.
 
 use nightshift_alert::feed::BUILT_IN;
 use nightshift_alert::{CANARY_FEED, Class};
@@ -24,7 +25,7 @@ const CLASSES: [&str; 9] = [
     "CHOKEPOINT",
 ];
 
-/// Classes, whatever is configured.
+/// Checks the classes. They do not depend on the configuration.
 pub(super) fn classes(playbook: &Playbook, report: &mut Report<'_>) {
     let known: Vec<&str> = Class::ALL
         .iter()
@@ -34,7 +35,7 @@ pub(super) fn classes(playbook: &Playbook, report: &mut Report<'_>) {
     each("finding class", &playbook.matches.class, &known, report);
 }
 
-/// Feeds; `configured` are those beside the ones that are built in.
+/// Checks the feeds. `configured` are those beside the built-in ones.
 pub(super) fn feeds(playbook: &Playbook, configured: &[&str], report: &mut Report<'_>) {
     let mut known = configured.to_vec();
     known.extend(BUILT_IN.iter().chain(&[OUR_OWN, CANARY_FEED]));

@@ -1,4 +1,4 @@
-//! Expressions and templates of a playbook: whether they compile, and whether every name in them means something.
+//! Checks the expressions and templates of a playbook: whether they compile, and whether every name in them is known.
 
 use minijinja::value::ValueKind;
 use nightshift_expression::scope::Scope;
@@ -25,10 +25,10 @@ const VARIABLES: [&str; 8] = [
     "item",
 ];
 
-/// Most named expressions: one that uses the one before it is evaluated within it.
+/// Maximum number of named expressions. An expression that uses an earlier one is evaluated recursively.
 const MOST_LETS: usize = 128;
 
-/// What a text of a playbook is.
+/// The kind of a text in a playbook.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TextKind {
     Expression,
@@ -94,9 +94,9 @@ pub(super) fn expressions(playbook: &Playbook, report: &mut Report<'_>) {
 struct Check<'c, 's> {
     playbook: &'c Playbook,
     report: &'c mut Report<'s>,
-    /// What expressions see of a case without results.
+    /// The scope of a case without results.
     nothing: Scope,
-    /// An alert with every field that one has.
+    /// An alert with every field of an alert.
     alert: Json,
 }
 
@@ -212,7 +212,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Whether a named expression may be called so, and is not one too many.
+    /// Checks that a named expression has a free name and is within the limit.
     fn is_free(&mut self, name: &str, index: usize, at: usize) {
         if VARIABLES.contains(&name) || is_function(name) || name == FACTS {
             let message = format!("`{name}` is something already: give this another name");
@@ -224,7 +224,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Named expressions are evaluated before findings and what clears the alert.
+    /// Reports names that a named expression cannot use, because it is evaluated before findings and exonerations.
     fn too_early(&mut self, text: &Text) {
         for (offset, token) in scan::expression(text.get_ref()) {
             if let Token::Word(
@@ -239,7 +239,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Whether the word is a variable, a function, or a named expression that stands above this text.
+    /// Returns whether the word is a variable, a function, or a named expression above this text.
     fn is_known(&self, text: &Text, word: &str) -> bool {
         let is_let = self.playbook.lets.iter().any(|(name, expression)| {
             name == word
@@ -254,7 +254,7 @@ impl Check<'_, '_> {
         is_let || VARIABLES.contains(&word) || is_function(word) || is_global(word)
     }
 
-    /// Steps and findings that an expression names.
+    /// Checks the steps and findings that an expression names.
     fn references(&mut self, text: &Text, tokens: &[(usize, Token<'_>)]) {
         for window in tokens.windows(3) {
             let [
@@ -294,7 +294,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Filters and tests are looked up only when an expression runs; here before.
+    /// Checks filters and tests, which minijinja looks up only at evaluation.
     fn filters_and_tests(&mut self, text: &Text, tokens: &[(usize, Token<'_>)]) {
         let mut before: Option<Token<'_>> = None;
         let mut before_that: Option<Token<'_>> = None;
@@ -313,7 +313,8 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A `for_each` must give a list. Tried on a case without results: what gives something else there always does.
+    /// Checks that a `for_each` gives a list, by evaluation on a case without results. A value that is not a list
+    /// there never is.
     fn list(&mut self, text: &Text) {
         let value = LANGUAGE
             .environment()
@@ -329,7 +330,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// Whether the word at this offset follows a dot.
+/// Returns whether the word at this offset follows a dot.
 fn is_attribute(tokens: &[(usize, Token<'_>)], offset: usize) -> bool {
     let before = tokens.iter().take_while(|(at, _)| *at < offset).last();
     before.is_some_and(|(_, token)| *token == Token::Sign('.'))
@@ -347,7 +348,7 @@ fn is_global(word: &str) -> bool {
             .any(|(name, _)| name == word)
 }
 
-/// Whether the environment has a filter or test of this name.
+/// Returns whether the environment has a filter or test of this name.
 fn is_named(word: &str, category: &str) -> bool {
     LANGUAGE
         .environment()

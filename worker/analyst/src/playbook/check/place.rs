@@ -1,4 +1,4 @@
-//! Where a problem is: from byte offsets of a file to lines and columns.
+//! Converts byte offsets of a file to lines and columns.
 
 use std::ops::Range;
 
@@ -6,7 +6,6 @@ use toml::Spanned;
 
 use super::problem::{Level, Problem};
 
-/// Problems of one file.
 pub(super) struct Report<'a> {
     file: &'a str,
     source: &'a str,
@@ -28,12 +27,12 @@ impl<'a> Report<'a> {
         self.problems
     }
 
-    /// An error at this byte of the file.
+    /// Adds an error at this byte of the file.
     pub(super) fn error(&mut self, at: usize, message: impl Into<String>) {
         self.add(at, Level::Error, message.into());
     }
 
-    /// A warning at this byte of the file.
+    /// Adds a warning at this byte of the file.
     pub(super) fn warning(&mut self, at: usize, message: impl Into<String>) {
         self.add(at, Level::Warning, message.into());
     }
@@ -58,7 +57,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// What the TOML reader says, with the nearest name where one is unknown.
+    /// Adds an error of the TOML reader, with the nearest name if one is unknown.
     pub(super) fn toml(&mut self, error: &toml::de::Error) {
         let at = error.span().map_or(0, |span| span.start);
         let message = error.message().trim().replace('\n', " ");
@@ -68,13 +67,14 @@ impl<'a> Report<'a> {
         self.error(at, format!("{message}{hint}"));
     }
 
-    /// Byte in the file where this stands first at or after `at`; `at` itself where it stands there escaped.
+    /// Returns the first byte at or after `at` where `what` occurs, or `at` when it is escaped there.
     pub(super) fn after(&self, at: usize, what: &str) -> usize {
         let rest = self.source.get(at..).unwrap_or_default();
         rest.find(what).map_or(at, |found| at + found)
     }
 
-    /// Byte in the file of an offset within a text that stands there, as far as the text stands there unescaped.
+    /// Returns the byte in the file of an offset within a text, if the text is not escaped there. Otherwise returns
+    /// the start of the text.
     pub(super) fn inside(&self, text: &Spanned<String>, offset: usize) -> usize {
         let Range { start, end } = text.span();
         let value = text.get_ref().as_str();
@@ -86,8 +86,8 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The nearest of the known names to the unknown one, in a message of the form "unknown field `x`, expected one of `a`,
-/// `b`".
+/// Returns the known name nearest to the unknown one in a message of the form "unknown field `x`, expected one of
+/// `a`, `b`".
 fn nearest_in(message: &str) -> Option<String> {
     if !message.contains("unknown ") {
         return None;
@@ -97,7 +97,7 @@ fn nearest_in(message: &str) -> Option<String> {
     nearest(unknown, quoted)
 }
 
-/// The name that is most like `wanted`, if any is like it.
+/// Returns the name that is most like `wanted`, if any is similar enough.
 pub(super) fn nearest<'n>(
     wanted: &str,
     names: impl IntoIterator<Item = &'n str>,
@@ -110,7 +110,7 @@ pub(super) fn nearest<'n>(
         .map(|(_, name)| name.to_owned())
 }
 
-/// A message with the nearest name, where there is one.
+/// Returns the message for an unknown name, with the nearest known name if there is one.
 pub(super) fn unknown<'n>(
     what: &str,
     name: &str,

@@ -4,26 +4,22 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// The playbook cannot be used.
     Error,
-    /// The playbook works, but not as its author thinks.
+    /// The playbook works, but differently from what its author expects.
     Warning,
 }
 
-/// A problem of a playbook file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// The file.
     pub file: String,
     /// Line, counted from 1.
     pub line: usize,
     /// Column in characters, counted from 1.
     pub column: usize,
-    /// Its severity.
     pub severity: Level,
     /// What is wrong and how to fix it.
     pub message: String,

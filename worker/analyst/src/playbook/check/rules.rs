@@ -1,4 +1,5 @@
-//! The rules of a playbook beside its expressions: names that refer to nothing, rules that can never hold, what is missing.
+//! Checks the rules of a playbook apart from its expressions: names that refer to nothing, rules that can never hold,
+//! and missing parts.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use super::place::{Report, unknown};
 use crate::playbook::form::{CallForm, Playbook, Text, VerdictForm, action_parts};
 use crate::playbook::{catalogue, kinds};
 
-/// What is wrong whatever tools there are.
+/// Checks what does not depend on the configured tools.
 pub(super) fn shape(playbook: &Playbook, report: &mut Report<'_>) {
     name(playbook, report);
     globs(playbook, report);
@@ -82,7 +83,7 @@ fn is_glob(glob: &Text, report: &mut Report<'_>) {
     }
 }
 
-/// Ids must be words that expressions can name, each once.
+/// Checks that ids are words that expressions can name, and unique.
 fn ids(what: &str, all: &[&Text], report: &mut Report<'_>) {
     for (index, id) in all.iter().enumerate() {
         let word = id.get_ref();
@@ -126,7 +127,7 @@ fn dependencies(playbook: &Playbook, report: &mut Report<'_>) {
 
 fn techniques(all: &[Text], report: &mut Report<'_>) {
     for text in all {
-        // One that is filled in is known only then.
+        // A template is known only when it is rendered.
         if text.get_ref().starts_with("{{") {
             continue;
         }
@@ -212,7 +213,7 @@ fn names_cleared(form: &VerdictForm) -> bool {
     })
 }
 
-/// Actions and techniques of a verdict.
+/// Checks the actions and techniques of a verdict.
 fn outcome(playbook: &Playbook, form: &VerdictForm, report: &mut Report<'_>) {
     let mut known: Vec<&str> = catalogue::ids().collect();
     let own = playbook.actions.iter().map(Spanned::get_ref);
@@ -227,7 +228,7 @@ fn outcome(playbook: &Playbook, form: &VerdictForm, report: &mut Report<'_>) {
     techniques(&form.techniques, report);
 }
 
-/// What is wrong with the calls, with these tools.
+/// Checks the calls against the configured tools.
 pub(super) fn tools(playbook: &Playbook, tools: &[ToolSpec], report: &mut Report<'_>) {
     for call in playbook.steps.iter().flat_map(|step| &step.calls) {
         let wanted = call.tool.get_ref();

@@ -1,17 +1,16 @@
-//! Words of an expression with their places: enough to see which names it uses, without its grammar.
+//! Splits an expression into words with their places: enough to see which names it uses, without its grammar.
 
 /// A token of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// A name.
     Word(&'a str),
     /// The inside of a string.
     Text(&'a str),
-    /// Anything else but blanks.
+    /// Any other character except blanks.
     Sign(char),
 }
 
-/// The tokens of an expression, each with its byte offset.
+/// Returns the tokens of an expression, each with its byte offset.
 pub(super) fn expression(source: &str) -> Vec<(usize, Token<'_>)> {
     let mut tokens = Vec::new();
     let mut chars = source.char_indices().peekable();
@@ -45,7 +44,7 @@ pub(super) fn expression(source: &str) -> Vec<(usize, Token<'_>)> {
     tokens
 }
 
-/// The tokens of what stands in `{{ … }}` and `{% … %}` of a template.
+/// Returns the tokens inside `{{ … }}` and `{% … %}` of a template.
 pub(super) fn template(source: &str) -> Vec<(usize, Token<'_>)> {
     let mut tokens = Vec::new();
     let mut from = 0;

@@ -1,10 +1,10 @@
-//! How a call was answered: whether it failed, and whether the answer shows all that there is.
+//! Decides how a call was answered: whether it failed, and whether the answer is complete.
 
 use nightshift_alert::{Alert, IndicatorKind, Role};
 use nightshift_engine::{CallView, Evidence, Searched};
 use serde_json::{Value as Json, json};
 
-/// Returns why a call gave nothing; `None` where it gave an answer.
+/// Returns why a call gave no answer, or `None` when it gave one.
 pub(in crate::playbook) fn failure(call: &CallView) -> Option<String> {
     let by_tool = || {
         call.evidence
@@ -19,8 +19,8 @@ pub(in crate::playbook) fn failure(call: &CallView) -> Option<String> {
     }
 }
 
-/// Returns whether nothing was left out of an answer but what repeats rows that are shown. Of a log's answer, also whether
-/// the log covers the time of the alert, and what the alert itself is about.
+/// Returns whether an answer leaves out nothing but repetitions of rows that it shows. The answer of a log must also
+/// cover the time of the alert and contain the call that the alert is about.
 pub(super) fn is_complete(evidence: &Evidence, body: &Json, alert: &Alert) -> bool {
     let is = |pointer: &str, value: Json| body.pointer(pointer) == Some(&value);
     if is_cut(evidence, body) && !is("/left_out", "repeats".into()) {
@@ -31,23 +31,23 @@ pub(super) fn is_complete(evidence: &Evidence, body: &Json, alert: &Alert) -> bo
         && !(is("/rows_matched", 0.into()) && lacks_call_of_alert(evidence, alert))
 }
 
-/// Returns between which times the rows lie that an answer does not show; `None` where it shows all.
+/// Returns the times between which the hidden rows of an answer lie, or `None` when the answer shows all rows.
 pub(super) fn hidden_rows(evidence: &Evidence, body: &Json) -> Option<Json> {
     let moment = |pointer: &str| body.pointer(pointer).filter(|at| at.is_string());
-    // Those without a time may be of any.
+    // Rows without a time may be of any time.
     let is_timed = body.pointer("/searched/without_time").is_none();
     let first = moment("/summary/first").filter(|_| is_timed);
     let last = moment("/summary/last").filter(|_| is_timed);
     is_cut(evidence, body).then(|| json!({"first": first, "last": last}))
 }
 
-/// Returns whether an answer does not show all that it found.
+/// Returns whether an answer hides some of what it found.
 fn is_cut(evidence: &Evidence, body: &Json) -> bool {
     evidence.truncated || body.pointer("/truncated") == Some(&true.into())
 }
 
-/// Returns whether a search of the trail without a row shows that the trail is of another account or region: the search
-/// was for the key that the alert says was used, or for whoever made the call that the alert reports.
+/// Returns whether an empty CloudTrail search shows that the trail is of another account or region. The search was
+/// for the access key that the alert says was used, or for the caller of the reported API call.
 fn lacks_call_of_alert(evidence: &Evidence, alert: &Alert) -> bool {
     let is_call = alert
         .action

@@ -1,8 +1,8 @@
-//! Which records speak of a call in a log.
+//! Decides which records explain a call in a log.
 //!
-//! A record clears an alert for its subject and its time. A call in a log is attributed only by a record about whoever made
-//! it, or about what it was made on, that holds at that moment: the test of one address says nothing about what another
-//! one did, nor about the evening after it.
+//! A record clears an alert for its subject and its time. It explains a call in a log only if it is about the caller
+//! or the resource of the call and holds at the time of the call. The test of one address explains nothing about
+//! another address, nor about the evening after the test.
 
 mod resource;
 
@@ -19,15 +19,14 @@ use resource::is_subject;
 use super::{CaseFacts, with_facts};
 use crate::playbook::functions::{AuditEvent, words};
 
-/// Registers the function and the filter.
 pub(super) fn register(environment: &mut Environment<'static>) {
     environment.add_function("cleared_by", cleared_by);
     environment.add_filter("unattributed", unattributed);
 }
 
-/// `entries | unattributed(kinds)`: the rows that no record of these kinds speaks of, nor one that lists the call. A record
-/// does that is about a row's address, key, caller or resource, and holds at its time; where the answer was cut, one that
-/// also speaks of what it left out.
+/// `entries | unattributed(kinds)` returns the rows that no record explains. Only records of these kinds and records
+/// that list the call count. A record explains a row when it is about the row's address, key, caller or resource and
+/// holds at that time. Where the answer was cut, the record must also explain the hidden rows.
 fn unattributed(state: &State<'_, '_>, list: Value, kinds: &Value) -> Result<Vec<Value>, Error> {
     let kinds = words(Some(kinds))?.unwrap_or_default();
     with_facts(state, |facts| {
@@ -52,7 +51,7 @@ fn unattributed(state: &State<'_, '_>, list: Value, kinds: &Value) -> Result<Vec
     })?
 }
 
-/// `cleared_by(kinds)`: whether records of these kinds clear the alert by themselves.
+/// `cleared_by(kinds)` returns whether records of these kinds clear the alert by themselves.
 fn cleared_by(state: &State<'_, '_>, kinds: &Value) -> Result<bool, Error> {
     let kinds = words(Some(kinds))?.unwrap_or_default();
     with_facts(state, |facts| {
@@ -69,8 +68,8 @@ fn of_kinds<'a>(
     records.filter(|record| kinds.contains(&record.kind))
 }
 
-/// Returns whether the record's subject made the call, or is what it was made on. Who called is read from what the platform
-/// wrote.
+/// Returns whether the record's subject made the call or is its resource. The caller is read from fields that the
+/// platform wrote.
 fn is_about(event: &AuditEvent, record: &Exoneration, account: Option<&str>) -> bool {
     let subject = record.subject.as_str();
     match record.subject_type {
@@ -88,9 +87,9 @@ fn is_about(event: &AuditEvent, record: &Exoneration, account: Option<&str>) -> 
     }
 }
 
-/// Returns whether the record speaks also of the repetitions that an answer left out. They are by the same caller, from the
-/// same address, but at any time between its first and its last, on anything, and with any key but where one was searched
-/// for.
+/// Returns whether the record also explains the repetitions that an answer left out. They have the same caller and
+/// the same address. Their time lies between the first and the last, and their resource is unknown. Their key is
+/// unknown unless the search was for one.
 fn speaks_of_hidden(record: &Exoneration, entry: &Value) -> bool {
     use IndicatorKind as K;
     let Some(hidden) = entry.get_attr("hidden").ok().filter(Value::is_true) else {
@@ -113,7 +112,7 @@ fn speaks_of_hidden(record: &Exoneration, entry: &Value) -> bool {
     is_of_all && holds("first") && holds("last")
 }
 
-/// Returns whether the record holds at that time. A record holds for a row without a time only when it has no end.
+/// Returns whether the record holds at that time. For a row without a time, only a record without a period holds.
 fn holds_at(record: &Exoneration, at: Option<String>) -> bool {
     if record.from.is_none() && record.until.is_none() {
         return true;
@@ -128,8 +127,9 @@ fn address(text: &str) -> Option<IpAddr> {
     text.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
 }
 
-/// Returns whether an alert's name of an identity is that of a log's caller: the same, or the user or role of its ARN, in
-/// the alert's account. The name of a session is left out, because whoever takes a role chooses it.
+/// Returns whether the alert's name of an identity and a log's caller are the same identity. They may be equal, or
+/// the name may be the user or role of the caller's ARN in the alert's account. The session name is ignored, because
+/// whoever assumes a role chooses it.
 fn is_caller(caller: &str, subject: &str, account: Option<&str>) -> bool {
     let by_name = || {
         let mut parts = caller.splitn(6, ':').skip(4);

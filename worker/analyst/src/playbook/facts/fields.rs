@@ -1,4 +1,4 @@
-//! Fields of the alert by the end of their path.
+//! Finds fields of the alert by the end of their path.
 
 use minijinja::value::Serde;
 use minijinja::{Error, State, Value};
@@ -7,9 +7,9 @@ use serde_json::{Value as Json, json};
 use super::{MAX_ENTRIES, with_facts};
 use crate::playbook::functions::words;
 
-/// `fields(patterns)`: scalars of the alert whose path ends in one of these ways; each `{value, at}`, in the order of the
-/// patterns. `*` stands for any one segment, and case does not matter: the same field of both spellings of a feed, however
-/// deep it was wrapped.
+/// `fields(patterns)` returns the scalars of the alert whose path ends in one of these patterns, each `{value, at}`,
+/// in the order of the patterns. `*` stands for one segment, and case is ignored. One pattern therefore finds both
+/// spellings of a field at any depth of wrapping.
 pub(super) fn fields(state: &State<'_, '_>, patterns: &Value) -> Result<Value, Error> {
     let patterns: Vec<Vec<String>> = words(Some(patterns))?
         .unwrap_or_default()
@@ -47,7 +47,7 @@ impl Segment<'_> {
     }
 }
 
-/// Visits every scalar in the order of the document, with its path. The depth is bounded by what parsers accept.
+/// Visits every scalar in document order, with its path. The parsers bound the depth.
 fn walk<'a>(
     value: &'a Json,
     path: &mut Vec<Segment<'a>>,

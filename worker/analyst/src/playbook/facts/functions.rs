@@ -1,7 +1,7 @@
 //! The functions that read the facts of a case.
 //!
-//! They give flat lists of typed entries, each with the place it stands at (`at`), so that a rule reads one row and
-//! cites it, and a missing answer is an empty list instead of an error.
+//! They return flat lists of typed entries, each with its place (`at`), so that a rule reads one row and cites it. A
+//! missing answer is an empty list and not an error.
 
 use minijinja::value::Serde;
 use minijinja::{Environment, Error, State, Value};
@@ -13,10 +13,11 @@ use crate::playbook::form::MAX_CALLS;
 use crate::playbook::functions::words;
 use crate::playbook::patterns;
 
-/// Most entries of the answers of one step: all rows of all its calls, for a rule must not pass over the last.
+/// Maximum number of entries from the answers of one step. All rows of all calls fit, because a rule must not skip
+/// the last.
 const MAX_ANSWERED: usize = 200 * MAX_CALLS;
 
-/// The functions, for the check of names.
+/// Names of the functions, for the check of names.
 pub(in crate::playbook) const FUNCTIONS: [&str; 15] = [
     "indicators",
     "details",
@@ -35,12 +36,11 @@ pub(in crate::playbook) const FUNCTIONS: [&str; 15] = [
     "acts_outward",
 ];
 
-/// Names whose values need results of earlier steps.
+/// Names whose values need the results of earlier steps.
 pub(in crate::playbook) const NEED_RESULTS: [&str; 8] = [
     "results", "each", "answered", "whole", "partial", "unasked", "rows", "finding",
 ];
 
-/// Registers the functions.
 pub(in crate::playbook) fn register(environment: &mut Environment<'static>) {
     environment.add_function("indicators", indicators);
     environment.add_function("details", details);
@@ -57,7 +57,7 @@ pub(in crate::playbook) fn register(environment: &mut Environment<'static>) {
     attribution::register(environment);
 }
 
-/// `indicators(types, roles)`: indicators of the alert, each `{type, value, role, at}`.
+/// `indicators(types, roles)` returns indicators of the alert, each `{type, value, role, at}`.
 fn indicators(
     state: &State<'_, '_>,
     types: Option<Value>,
@@ -74,7 +74,7 @@ fn indicators(
         let all = |name: &str| facts.fields.get(name).and_then(Json::as_array);
         let text =
             |one: &'_ Json, name: &str| one.get(name).and_then(Json::as_str).map(str::to_owned);
-        // Who was given a right must be covered as whoever acts, and did not act.
+        // A principal that was given a right must be covered like an actor, but it did not act.
         let granted = all("details").into_iter().flatten();
         let granted = granted.filter(|one| text(one, "type").as_deref() == Some("grantee"));
         let granted: Vec<String> = granted.filter_map(|one| text(one, "value")).collect();
@@ -100,7 +100,7 @@ fn indicators(
     })
 }
 
-/// `details(types)`: details of the alert, each `{type, value, about, at}`.
+/// `details(types)` returns details of the alert, each `{type, value, about, at}`.
 fn details(state: &State<'_, '_>, types: Option<Value>) -> Result<Value, Error> {
     let types = words(types.as_ref())?;
     with_facts(state, |facts| {
@@ -126,8 +126,8 @@ fn details(state: &State<'_, '_>, types: Option<Value>) -> Result<Value, Error> 
     })
 }
 
-/// `patterns()`: the techniques that the typed fields of the alert show, strong ones first; each `{id, technique, strong,
-/// says, decides, actions, value, places}`.
+/// `patterns()` returns the techniques that the typed fields of the alert show, strong ones first. Each is `{id,
+/// technique, strong, says, decides, actions, value, places}`.
 fn patterns(state: &State<'_, '_>) -> Result<Value, Error> {
     with_facts(state, |facts| {
         let matched = facts.source().map(patterns::matched);
@@ -135,8 +135,8 @@ fn patterns(state: &State<'_, '_>) -> Result<Value, Error> {
     })
 }
 
-/// `each(step, pointer)`: what stands at this JSON pointer of each answer of a step, lists spread out; each `{row, at,
-/// asked, tool, kind, whole, hidden}`.
+/// `each(step, pointer)` returns the value at this JSON pointer in each answer of a step. Lists are flattened. Each
+/// entry is `{row, at, asked, tool, kind, whole, hidden}`.
 fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error> {
     with_facts(state, |facts| {
         let mut list = Vec::new();
@@ -173,7 +173,7 @@ fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error
     })
 }
 
-/// The value that a call was about: its first argument that names one.
+/// Returns the value that a call was about: the first argument that names one.
 fn asked(arguments: &Json) -> Option<&str> {
     const NAMES: [&str; 6] = [
         "indicator",
@@ -188,14 +188,14 @@ fn asked(arguments: &Json) -> Option<&str> {
         .find_map(|name| arguments.get(name).and_then(Json::as_str))
 }
 
-/// `answered(step)`: whether any call of the step got an answer.
+/// `answered(step)` returns whether any call of the step was answered.
 fn answered(state: &State<'_, '_>, step: &str) -> Result<bool, Error> {
     with_facts(state, |facts| {
         facts.results.get(step).is_some_and(|all| !all.is_empty())
     })
 }
 
-/// `rows(step)`: how many rows the calls of the step found together.
+/// `rows(step)` returns how many rows the calls of the step found together.
 fn rows(state: &State<'_, '_>, step: &str) -> Result<u64, Error> {
     with_facts(state, |facts| {
         facts
@@ -208,18 +208,18 @@ fn rows(state: &State<'_, '_>, step: &str) -> Result<u64, Error> {
     })
 }
 
-/// `finding(id)`: whether a finding of the playbook was made.
+/// `finding(id)` returns whether the playbook made this finding.
 fn finding(state: &State<'_, '_>, id: &str) -> Result<bool, Error> {
     let made = state.lookup(FINDINGS).unwrap_or_default();
     Ok(made.try_iter()?.any(|one| one.as_str() == Some(id)))
 }
 
-/// `acts_outward()`: whether what the alert concerns did this to others, as the engine judges records by it.
+/// `acts_outward()` returns whether the alert's subject acted against others, as the engine judges it for records.
 fn acts_outward(state: &State<'_, '_>) -> Result<bool, Error> {
     with_facts(state, CaseFacts::acts_outward)
 }
 
-/// `earlier()`: the earlier cases of E1, each `{row, at}`.
+/// `earlier()` returns the earlier cases of `E1`, each `{row, at}`.
 fn earlier(state: &State<'_, '_>) -> Result<Value, Error> {
     with_facts(state, |facts| {
         let past = facts.past;
@@ -240,7 +240,7 @@ fn earlier(state: &State<'_, '_>) -> Result<Value, Error> {
     })
 }
 
-/// `at(value)`: where the alert names this value as an indicator; nothing where it does not.
+/// `at(value)` returns where the alert names this value as an indicator, or an empty text.
 fn at(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     with_facts(state, |facts| {
         let all = facts.fields.get("indicators").and_then(Json::as_array);

@@ -1,6 +1,6 @@
-//! Which steps were answered completely, as the functions of playbooks read it.
+//! The functions of playbooks that ask which steps were answered completely.
 //!
-//! [`crate::playbook::completeness`] finds it out when a rule first asks.
+//! [`crate::playbook::completeness`] computes the answers when a rule first asks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,15 +15,15 @@ pub(in crate::playbook) const STEP_ANSWERS: &str = "_step_answers";
 /// How the calls that the playbook would make were answered, by the names of its steps.
 #[derive(Debug, Default)]
 pub(in crate::playbook) struct StepAnswers {
-    /// Every call was answered, and nothing was left out but repeats.
+    /// Steps with every call answered and nothing left out but repetitions.
     pub(in crate::playbook) complete: Vec<String>,
-    /// They ask something and were not answered completely.
+    /// Steps that have calls to make and were not answered completely.
     pub(in crate::playbook) partial: Vec<String>,
-    /// What each did not get to know.
+    /// The values for which each step has no answer.
     pub(in crate::playbook) unanswered: BTreeMap<String, Vec<String>>,
 }
 
-/// The same, found out when it is first read.
+/// [`StepAnswers`], computed when they are first read.
 pub(in crate::playbook) struct LazyStepAnswers(
     LazyLock<StepAnswers, Box<dyn FnOnce() -> StepAnswers + Send>>,
 );
@@ -42,14 +42,13 @@ impl fmt::Debug for LazyStepAnswers {
 
 impl Object for LazyStepAnswers {}
 
-/// Registers the functions.
 pub(super) fn register(environment: &mut Environment<'static>) {
     environment.add_function("whole", whole);
     environment.add_function("partial", partial);
     environment.add_function("unasked", unasked);
 }
 
-/// Returns what `read` finds in the answers; `None` before the work has ended.
+/// Returns what `read` finds in the answers, or `None` while the case still runs.
 fn with_answers<T>(state: &State<'_, '_>, read: impl FnOnce(&StepAnswers) -> T) -> Option<T> {
     let answers = state.lookup(STEP_ANSWERS)?;
     answers
@@ -57,8 +56,8 @@ fn with_answers<T>(state: &State<'_, '_>, read: impl FnOnce(&StepAnswers) -> T) 
         .map(|answers| read(&answers.0))
 }
 
-/// `whole(step)`: whether every call that the step makes was answered, and nothing was left out but repeats. CallPlanner once
-/// the work has ended; before that, no.
+/// `whole(step)` returns whether every call that the step makes was answered with nothing left out but repetitions.
+/// It is false while the case still runs.
 fn whole(state: &State<'_, '_>, step: &str) -> bool {
     with_answers(state, |answers| {
         answers.complete.iter().any(|name| name == step)
@@ -66,8 +65,8 @@ fn whole(state: &State<'_, '_>, step: &str) -> bool {
     .unwrap_or(false)
 }
 
-/// `partial(step)`: whether the step has a call to make, and was not answered whole; no where no configured tool could make
-/// one. CallPlanner once the work has ended; before that, yes.
+/// `partial(step)` returns whether the step has a call to make and was not answered completely. It is false when no
+/// configured tool could make a call, and true while the case still runs.
 fn partial(state: &State<'_, '_>, step: &str) -> bool {
     with_answers(state, |answers| {
         answers.partial.iter().any(|name| name == step)
@@ -75,7 +74,7 @@ fn partial(state: &State<'_, '_>, step: &str) -> bool {
     .unwrap_or(true)
 }
 
-/// `unasked(step)`: what the calls of the step would have been about that were left out, beyond its limit, or gave no answer.
+/// `unasked(step)` returns the values that the step left out beyond its limit or that gave no answer.
 fn unasked(state: &State<'_, '_>, step: &str) -> Value {
     let of = with_answers(state, |answers| answers.unanswered.get(step).cloned());
     Value::from(of.flatten().unwrap_or_default())

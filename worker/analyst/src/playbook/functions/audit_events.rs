@@ -1,11 +1,11 @@
-//! Rows of audit logs: what was called, by whom, from where.
+//! Filters over rows of audit logs: what was called, by whom, from where.
 
 use minijinja::{Error, Value};
 use nightshift_engine::audit_event::is_mutating;
 
 use super::networks::in_any;
 
-/// Services in which any change is one of rights, keys, secrets or of what watches.
+/// Services in which any change affects rights, keys, secrets or monitoring.
 const SENSITIVE_SERVICES: [&str; 15] = [
     "iam.amazonaws.com",
     "organizations.amazonaws.com",
@@ -24,8 +24,8 @@ const SENSITIVE_SERVICES: [&str; 15] = [
     "logging.googleapis.com",
 ];
 
-/// `entries | mutating_calls`: the rows of audit logs that succeeded and are not known to have only read. Logs whose rows
-/// have no `read_only` at all contain no such calls.
+/// `entries | mutating_calls` returns the rows of audit logs that succeeded and are not known to be read-only. Logs
+/// whose rows have no `read_only` column contain no such calls.
 pub(super) fn mutating_calls(list: Value) -> Result<Vec<Value>, Error> {
     filter(list, |event| {
         let action = event.text("action")?;
@@ -37,14 +37,14 @@ pub(super) fn mutating_calls(list: Value) -> Result<Vec<Value>, Error> {
     })
 }
 
-/// `entries | sensitive_services`: the rows of services that hold rights, keys and secrets, or that watch.
+/// `entries | sensitive_services` returns the rows of services that hold rights, keys and secrets, or that monitor.
 pub(super) fn sensitive_services(list: Value) -> Result<Vec<Value>, Error> {
     filter(list, |event| {
         Some(SENSITIVE_SERVICES.contains(&&*event.text("service")?))
     })
 }
 
-/// `entries | not_from(networks)`: the rows whose `source_ip` is no address in one of these networks.
+/// `entries | not_from(networks)` returns the rows whose `source_ip` is not in one of these networks.
 pub(super) fn not_from(list: Value, networks: &Value) -> Result<Vec<Value>, Error> {
     let is_in = |source| in_any(&Value::from(source), networks).unwrap_or_default();
     filter(list, |event| {
@@ -55,12 +55,13 @@ pub(super) fn not_from(list: Value, networks: &Value) -> Result<Vec<Value>, Erro
 /// A row of a log.
 pub(in crate::playbook) struct AuditEvent {
     row: Value,
-    /// The address that the search found the row by, where the log has no column for addresses.
+    /// The address by which the search found the row, if the log has no column for addresses.
     searched_address: Option<String>,
 }
 
 impl AuditEvent {
-    /// Reads the row of an entry. Only logs of applications have the address in any field; a search finds it there too.
+    /// Reads the row of an entry. Only application logs have the address in any field, and a search finds it there
+    /// too.
     pub(in crate::playbook) fn from_entry(entry: &Value) -> Result<Self, Error> {
         let text = |name: &str| {
             let value = entry.get_attr(name).ok()?;

@@ -1,17 +1,17 @@
-//! Texts: words in them, and how values are written for people.
+//! Functions over texts: words in them, and how values are written for people.
 
 use minijinja::value::Rest;
 use minijinja::{Error, Value};
 
 use super::arguments::words;
 
-/// `mentions(text, words)`: whether the text holds one of the words, whole, in any case.
+/// `mentions(text, words)` returns whether the text contains one of the words, as a whole word in any case.
 pub(super) fn mentions(text: &Value, wanted: &Value) -> Result<bool, Error> {
     let wanted = words(Some(wanted))?.unwrap_or_default();
     Ok(text.as_str().is_some_and(|text| holds_word(text, &wanted)))
 }
 
-/// Returns whether the text holds one of the words, whole, in any case.
+/// Returns whether the text contains one of the words, as a whole word in any case.
 pub(super) fn holds_word(text: &str, wanted: &[String]) -> bool {
     let text = text.to_lowercase();
     let bounded = |at: usize, found: &str| {
@@ -30,8 +30,8 @@ pub(super) fn holds_word(text: &str, wanted: &[String]) -> bool {
     })
 }
 
-/// `value | default(other)`: the other where the value is missing, null or empty. Tools give null for a column that a
-/// record lacks, so minijinja's own filter, which sees only what is missing, would let it through.
+/// `value | default(other)` returns the other value if the first is missing, null or empty. Tools give null for a
+/// column that a record lacks, and minijinja's own filter replaces only missing values.
 pub(super) fn default(value: &Value, other: Option<Value>) -> Value {
     if value.is_undefined() || value.is_none() || value.as_str() == Some("") {
         other.unwrap_or_else(|| Value::from(""))
@@ -40,7 +40,7 @@ pub(super) fn default(value: &Value, other: Option<Value>) -> Value {
     }
 }
 
-/// `count | times`: `once`, `twice`, `31 times`.
+/// `count | times` returns `once`, `twice`, `31 times`.
 pub(super) fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn times(count: u64) -> String {
     }
 }
 
-/// `text | short` or `text | short(40)`: the first characters, cut between words.
+/// `text | short` or `text | short(40)` returns the first characters, cut between words.
 pub(super) fn short(text: &Value, most: Option<usize>) -> String {
     let text = text.to_string();
     let most = most.unwrap_or(80);
@@ -67,14 +67,14 @@ pub(super) fn short(text: &Value, most: Option<usize>) -> String {
     out
 }
 
-/// `list | named` or `list | named(3)`: the first few, without doubles, and how many more there are.
+/// `list | named` or `list | named(3)` returns the first few without duplicates, and how many more there are.
 pub(super) fn named(list: Value, most: Rest<Value>) -> Result<String, Error> {
     let most = most.first().and_then(Value::as_usize).unwrap_or(4);
     let names: Vec<String> = list.try_iter()?.map(|item| item.to_string()).collect();
     Ok(first_names(&names, most))
 }
 
-/// Returns the first few of these, without doubles, and how many more there are.
+/// Returns the first few names without duplicates, and how many more there are.
 pub(in crate::playbook) fn first_names(all: &[String], most: usize) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in all {

@@ -1,4 +1,4 @@
-//! Conditions of a pattern: a text in a field, a number that is reached, several different values.
+//! Conditions of a pattern: a text in a field, a threshold of a number, a count of distinct values.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,10 +9,9 @@ use serde::Deserialize;
 use super::fragments;
 use super::values::{Field, Values};
 
-/// Most memory of one compiled expression.
+/// Maximum memory of one compiled expression.
 const MAX_REGEX_BYTES: usize = 1 << 22;
 
-/// One or several names.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Names {
@@ -36,19 +35,19 @@ pub(super) struct Condition {
     /// Names of fields ([`super::values`]).
     #[serde(rename = "in")]
     fields: Names,
-    /// Regular expressions, one of which a value must match.
+    /// Regular expressions. A value must match one of them.
     #[serde(default)]
     any: Vec<String>,
     /// Regular expressions that the same value must not match.
     #[serde(default)]
     none: Vec<String>,
-    /// The greatest number among the values is at least this.
+    /// Lower bound of the largest number among the values.
     #[serde(default)]
     at_least: Option<f64>,
-    /// The greatest number among the values is at most this.
+    /// Upper bound of the largest number among the values.
     #[serde(default)]
     at_most: Option<f64>,
-    /// So many different values match.
+    /// Minimum number of distinct values that match.
     #[serde(default)]
     distinct: Option<usize>,
     #[serde(skip)]
@@ -62,14 +61,15 @@ struct Compiled {
 }
 
 impl Condition {
-    /// Replaces the named parts of its expressions.
+    /// Expands the named fragments in the expressions.
     pub(super) fn expand_fragments(&mut self) {
         for text in self.any.iter_mut().chain(&mut self.none) {
             *text = fragments::expand(text);
         }
     }
 
-    /// Returns the values by which it holds; none where it does not. With `readers` what programs only read counts too.
+    /// Returns the values that meet the condition, or none when the condition does not hold. With `readers`, what
+    /// programs only read counts too.
     pub(super) fn met_by<'a>(&'a self, values: &'a Values, readers: bool) -> Vec<&'a Field> {
         let mut matching = values
             .of_names(self.fields.as_slice())
@@ -100,7 +100,7 @@ impl Condition {
         let compiled = self.compiled.get_or_init(|| self.compile());
         let texts = field.texts(readers);
         let holds = |regex: &Regex| texts.iter().any(|text| regex.is_match(text));
-        // What cannot be compiled matches nothing; a test holds that there is none.
+        // An expression that does not compile matches nothing. A test ensures that all compile.
         (self.any.is_empty() || compiled.any.as_ref().is_some_and(holds))
             && !compiled.none.as_ref().is_some_and(holds)
     }
@@ -126,7 +126,7 @@ impl Condition {
     }
 }
 
-/// Whether a part is named that no file has.
+/// Returns whether the text names a fragment that no file defines.
 #[cfg(test)]
 fn names_fragment(text: &str) -> bool {
     let is_name =

@@ -1,6 +1,5 @@
 //! The pattern files that are compiled in.
 
-/// The files, by name.
 pub(in crate::playbook) const FILES: [(&str, &str); 9] = [
     (
         "fragments.toml",

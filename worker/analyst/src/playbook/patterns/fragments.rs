@@ -1,4 +1,4 @@
-//! Named parts of regular expressions: `<name>` stands for one in every file of patterns.
+//! Named fragments of regular expressions: `<name>` stands for one in every pattern file.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::files::FILES;
 
-/// What a file of patterns has beside the patterns.
+/// The part of a pattern file that defines fragments.
 #[derive(Debug, Deserialize)]
 struct FragmentTable {
     #[serde(default)]
@@ -21,7 +21,7 @@ static FRAGMENTS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
     tables.flat_map(|table| table.fragments).collect()
 });
 
-/// Replaces the named parts of an expression; a part may name another one.
+/// Replaces the named fragments of an expression. A fragment may name another one.
 pub(super) fn expand(expression: &str) -> String {
     let twice = FRAGMENTS.iter().chain(FRAGMENTS.iter());
     twice.fold(expression.to_owned(), |text, (name, fragment)| {

@@ -1,13 +1,13 @@
-//! Values as patterns read them: small letters, without the quotes, carets and escapes that only hide a word.
+//! Normalises values for patterns: lower case, without the quotes, carets and escapes that only hide a word.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Most characters of a value that are looked at.
+/// Maximum number of characters of a value that are examined.
 const MAX_CHARS: usize = 4096;
 
-/// Variables that shells put a path or a blank in place of.
+/// Variables that shells replace with a path or a blank.
 const VARIABLES: [(&str, &str); 16] = [
     ("${ifs}", " "),
     ("$ifs", " "),
@@ -27,11 +27,11 @@ const VARIABLES: [(&str, &str); 16] = [
     ("$env:programdata", "c:/programdata"),
 ];
 
-/// Parts of a text that PowerShell puts together, and a program's ending.
+/// Joints of strings that PowerShell concatenates, and the ending of a program.
 static JOINTS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"["']\s*\+\s*["']"#).ok());
 static ENDING: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\.exe\b").ok());
 
-/// Returns what expressions are matched against, in the manner of the field.
+/// Returns the texts that expressions are matched against, normalised for the field.
 pub(super) fn texts(field: &str, written: &str) -> Vec<String> {
     let text: String = written.chars().take(MAX_CHARS).collect();
     let text = text.to_lowercase();
@@ -44,7 +44,7 @@ pub(super) fn texts(field: &str, written: &str) -> Vec<String> {
         | "persistence"
         | "registry_key" => {
             let mut texts = vec![command(&text)];
-            // A shell of Unix takes a backslash away, and one of Windows keeps it.
+            // A Unix shell removes a backslash, and a Windows shell keeps it.
             if text.contains('\\') && !text.contains(":\\") && !text.contains("\\\\") {
                 texts.push(command(&text.replace('\\', "")));
             }
@@ -56,7 +56,7 @@ pub(super) fn texts(field: &str, written: &str) -> Vec<String> {
     }
 }
 
-/// A command or a path: slashes forward, one blank, neither quotes nor `.exe`.
+/// Normalises a command or a path: forward slashes, single blanks, no quotes and no `.exe`.
 fn command(text: &str) -> String {
     let joined = JOINTS
         .as_ref()
@@ -67,7 +67,8 @@ fn command(text: &str) -> String {
         let c = match c {
             '"' | '\'' | '^' | '`' | '\u{201c}' | '\u{201d}' | '\u{2018}' | '\u{2019}' => continue,
             '\u{2013}' | '\u{2014}' | '\u{2015}' => '-',
-            // In JSON that was written twice each of them stands twice; at the front of a word two are a share.
+            // JSON that was escaped twice doubles each backslash. At the start of a word, two backslashes are a
+            // network share.
             '\\' if before == '\\' && plain.len() > 1 && !starts_share(&plain) => continue,
             '\\' => {
                 before = c;
@@ -93,14 +94,14 @@ fn command(text: &str) -> String {
     }
 }
 
-/// Whether the last slash stands at the front of a word.
+/// Returns whether the last slash is at the start of a word.
 fn starts_share(plain: &str) -> bool {
     let mut back = plain.chars().rev().skip(1);
     back.next()
         .is_none_or(|c| matches!(c, ' ' | '=' | ',' | '('))
 }
 
-/// A request: percent signs decoded twice, comments and plus signs as blanks.
+/// Normalises a request: percent signs decoded twice, comments and plus signs as blanks.
 fn request(text: &str) -> String {
     let once = percent_decoded(text);
     let twice = percent_decoded(&once);
@@ -141,7 +142,7 @@ pub(super) fn first_word(command: &str) -> &str {
     }
 }
 
-/// Returns the number that a value begins with, with its unit of bytes or time: `1,500`, `2.5 GB`, `60s`.
+/// Returns the number at the start of a value, scaled by its unit of bytes or time: `1,500`, `2.5 GB`, `60s`.
 pub(super) fn number(text: &str) -> Option<f64> {
     let text = text.trim().replace([',', '_', '\''], "");
     let end = text

@@ -1,4 +1,4 @@
-//! What a command does apart from what it only shows: a word that `grep`, an editor or a browser is given was not run.
+//! Removes from a command what its programs only read: a word given to `grep`, an editor or a browser was not run.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::fragments;
 
-/// Most shells within shells that are looked into.
+/// Maximum depth of nested shells that are examined.
 const MAX_DEPTH: usize = 3;
 
 static READERS: LazyLock<Option<Regex>> = LazyLock::new(|| of_program("readers"));
@@ -28,8 +28,8 @@ fn matches(regex: &LazyLock<Option<Regex>>, text: &str) -> bool {
     regex.as_ref().is_some_and(|regex| regex.is_match(text))
 }
 
-/// Returns the command without the arguments of programs that read; none where that changes nothing, or where the command
-/// cannot be divided with certainty.
+/// Returns the command without the arguments of programs that only read. Returns `None` when that changes nothing or
+/// when the command cannot be divided reliably.
 pub(super) fn without_read(command: &str) -> Option<String> {
     let lower = command.to_lowercase();
     let told = PAGES.as_ref().map_or_else(
@@ -40,7 +40,7 @@ pub(super) fn without_read(command: &str) -> Option<String> {
     (reduced != lower).then_some(reduced)
 }
 
-/// None where quotes do not end.
+/// Returns `None` when a quote is not closed.
 fn reduced(command: &str, depth: usize) -> Option<String> {
     let mut out = String::with_capacity(command.len());
     for (part, separator) in parts(command)? {
@@ -50,7 +50,7 @@ fn reduced(command: &str, depth: usize) -> Option<String> {
     Some(out)
 }
 
-/// Divides at what stands between two commands, outside of quotes.
+/// Divides a command line at the separators outside of quotes. Returns `None` when a quote is not closed.
 fn parts(command: &str) -> Option<Vec<(&str, &str)>> {
     let mut parts = Vec::new();
     let mut quote = None;
@@ -73,7 +73,7 @@ fn parts(command: &str) -> Option<Vec<(&str, &str)>> {
     quote.is_none().then_some(parts)
 }
 
-/// One command: of a reader the program and what it writes to, of a shell what its own command is.
+/// Reduces one command. Of a reader, the program and its output remain; in a shell, its own command is reduced.
 fn part_reduced(part: &str, depth: usize) -> String {
     let mut words = words(part);
     let mut is_wrapped = false;
@@ -120,14 +120,14 @@ fn part_reduced(part: &str, depth: usize) -> String {
     part.to_owned()
 }
 
-/// A word of a command, with its quotes, and where it stands.
+/// A word of a command, with its quotes and its position.
 struct Word<'a> {
     at: usize,
     text: &'a str,
 }
 
 impl<'a> Word<'a> {
-    /// Without the quotes around all of it.
+    /// Returns the word without the quotes around it.
     fn bare(&self) -> &'a str {
         let inner = |quote: char| self.text.strip_prefix(quote)?.strip_suffix(quote);
         inner('"').or_else(|| inner('\'')).unwrap_or(self.text)

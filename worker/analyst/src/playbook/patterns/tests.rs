@@ -6,7 +6,7 @@ use super::*;
 use crate::playbook::catalogue;
 use crate::playbook::tests::alerts::sample;
 
-/// An alert with nothing but this command.
+/// Returns an alert with only this command.
 fn command(line: &str) -> Alert {
     with(&[(DetailKind::CommandLine, line)])
 }
@@ -65,7 +65,7 @@ fn every_row_can_be_read_and_names_its_source() {
     assert!(ids.len() >= 100, "{}", ids.len());
 }
 
-/// Other tools and spellings of the techniques; each command shows its technique.
+/// Variants of the techniques with other tools and spellings. Each command shows its technique.
 const ATTACKS: &[(&str, &str)] = &[
     (
         "T1003.001",
@@ -332,7 +332,7 @@ fn other_tools_show_the_same_technique() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-/// What administrators, builds and programs do all day.
+/// Commands that administrators, builds and programs run every day.
 const ORDINARY: &[&str] = &[
     "powershell.exe -ExecutionPolicy Bypass -File C:\\Scripts\\inventory.ps1",
     "powershell -Command Get-Service | Where Status -eq Running",
@@ -410,7 +410,7 @@ const ORDINARY: &[&str] = &[
     "whoami",
 ];
 
-/// What `strength` the alert is shown with: none, a hint, weak or strong.
+/// Returns the strongest match of the alert: none, a hint, weak or strong.
 fn strength(alert: &Alert) -> &'static str {
     match matched(alert).first() {
         None => "none",
@@ -420,7 +420,7 @@ fn strength(alert: &Alert) -> &'static str {
     }
 }
 
-/// The technique, how strongly the first line shows it, and what a harmless second line is.
+/// The technique, how strongly the first command shows it, and the strength of a harmless second one.
 const GRADED: &[(&str, &str, &str, &str, &str)] = &[
     (
         "T1003.002",

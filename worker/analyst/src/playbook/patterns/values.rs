@@ -4,9 +4,9 @@ use nightshift_alert::{Alert, DetailKind, IndicatorKind, Role};
 
 use super::{plain, readers};
 
-/// Names for several fields at once.
+/// Names that stand for several fields.
 const GROUPS: &[(&str, &[&str])] = &[
-    // What was run, or is to be run.
+    // Commands that ran or will run.
     (
         "command",
         &[
@@ -17,11 +17,10 @@ const GROUPS: &[(&str, &[&str])] = &[
             "registry_key",
         ],
     ),
-    // The program that ran.
     ("program", &["executable", "process", "file"]),
     ("parent", &["parent_process", "parent_executable"]),
     ("written", &["file_written", "file"]),
-    // How a sign-in, a request for rights or a call came about, in the words of the product.
+    // How a sign-in, a request for rights or a call happened, in the words of the product.
     (
         "sign_in",
         &[
@@ -43,7 +42,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("far_end", &["remote_domain", "remote_ip", "url"]),
 ];
 
-/// Fields that are no detail and no indicator of that name.
+/// Field names that are neither a kind of detail nor a kind of indicator.
 #[cfg(test)]
 const OWN: [&str; 10] = [
     "as_written",
@@ -58,19 +57,19 @@ const OWN: [&str; 10] = [
     "remote_ip",
 ];
 
-/// A value of an alert.
+/// One value of an alert.
 #[derive(Debug)]
 pub(super) struct Field {
     name: &'static str,
-    /// As the alert has it.
+    /// The value as the alert has it.
     pub(super) written: String,
-    /// What expressions are matched against.
+    /// The normalised texts that expressions are matched against.
     texts: Vec<String>,
-    /// Of a command, the same without what its programs only read.
+    /// The texts of a command without what its programs only read.
     acts: Option<Vec<String>>,
-    /// The number that it begins with.
+    /// The number at the start of the value.
     pub(super) number: Option<f64>,
-    /// Its place, `E0:/details/3/value`.
+    /// The place of the value, `E0:/details/3/value`.
     pub(super) at: String,
 }
 
@@ -86,7 +85,7 @@ impl Field {
         }
     }
 
-    /// What people call it.
+    /// Returns the name of the field for people.
     pub(super) fn label(&self) -> String {
         const LABELS: [(&str, &str); 10] = [
             ("executable", "command"),
@@ -107,7 +106,7 @@ impl Field {
         )
     }
 
-    /// What expressions are matched against; with `readers` also what programs only read.
+    /// Returns the texts that expressions are matched against. With `readers`, they include what programs only read.
     pub(super) fn texts(&self, readers: bool) -> &[String] {
         match &self.acts {
             Some(acts) if !readers => acts,
@@ -120,7 +119,6 @@ impl Field {
     }
 }
 
-/// All fields of an alert.
 #[derive(Debug)]
 pub(super) struct Values(Vec<Field>);
 
@@ -173,7 +171,7 @@ impl Values {
         }
     }
 
-    /// Some products give the program and its arguments apart.
+    /// Adds the program to the texts of a command, because some products report program and arguments separately.
     fn join_programs(&mut self) {
         let programs: Vec<String> = self
             .named("process")
@@ -191,7 +189,7 @@ impl Values {
                     continue;
                 }
                 let joined = format!("{program} {}", command.first_text());
-                // A reader that stands apart, else a program before what already is without the arguments of one.
+                // The program can be a reader itself. Otherwise it goes before the reduced text, if there is one.
                 if let Some(kept) = acts(command.name, &format!("{program} {}", command.written)) {
                     command.acts = Some(kept);
                 } else if let Some(kept) = &mut command.acts {
@@ -217,7 +215,7 @@ impl Values {
         members.flat_map(|name| self.named(name))
     }
 
-    /// Whether there is such a field.
+    /// Returns whether a field or a group has this name.
     #[cfg(test)]
     pub(super) fn knows(name: &str) -> bool {
         let is_group = GROUPS.iter().any(|(group, _)| *group == name);
@@ -226,7 +224,7 @@ impl Values {
     }
 }
 
-/// What a command does apart from what its programs only read; none where that is all of it.
+/// Returns the texts of a command without what its programs only read, or `None` when the reduction changes nothing.
 fn acts(name: &str, written: &str) -> Option<Vec<String>> {
     let is_command = matches!(
         name,
@@ -236,7 +234,7 @@ fn acts(name: &str, written: &str) -> Option<Vec<String>> {
     Some(plain::texts(name, &kept))
 }
 
-/// The name of the program at the front of such a command line.
+/// Returns the field for the program at the start of such a command line.
 const fn program_of(kind: DetailKind) -> Option<&'static str> {
     match kind {
         DetailKind::CommandLine => Some("executable"),

@@ -1,28 +1,28 @@
-//! The sample alerts, read as the feeds' parsers read them, and some variations of them.
+//! The sample alerts as the feeds' parsers read them, and some variations.
 
 use nightshift_alert::{Alert, Indicator, IndicatorKind, ReadOptions, Role, read};
 
-/// The first alert of a sample.
+/// Returns the first alert of a sample.
 pub(in crate::playbook) fn sample(name: &str) -> Alert {
     first(&format!("alerts/{name}"))
 }
 
-/// The first alert of a finding with fields that few have.
+/// Returns the first alert of a finding with rare fields.
 pub(super) fn finding(name: &str) -> Alert {
     first(&format!("findings/{name}"))
 }
 
-/// The first alert of a case from the field.
+/// Returns the first alert of a case from the field.
 pub(super) fn case(name: &str) -> Alert {
     first(&format!("cases/{name}"))
 }
 
-/// The first alert of a finding that was made for one playbook.
+/// Returns the first alert of a finding that was made for one playbook.
 pub(in crate::playbook) fn made_for(name: &str) -> Alert {
     first(&format!("playbooks/{name}"))
 }
 
-/// The first alert of a finding as its vendor sends it.
+/// Returns the first alert of a finding as its vendor sends it.
 pub(super) fn vendor(name: &str) -> Alert {
     first(&format!("vendor/{name}"))
 }
@@ -39,19 +39,19 @@ fn first(name: &str) -> Alert {
         .remove(0)
 }
 
-/// A miner on a Google Cloud instance, with its process.
+/// Returns an alert about a miner on a Google Cloud instance, with its process.
 pub(super) fn scc_miner() -> Alert {
     sample("scc-crypto-miner")
 }
 
-/// An EC2 instance that asked for the name of a pool, so many times, and nothing else.
+/// Returns an alert about an EC2 instance that only looked up the name of a pool, `count` times.
 pub(super) fn pool_lookup(count: u64) -> Alert {
     let mut alert = dns("CryptoCurrency:EC2/BitcoinTool.B!DNS", "pool.minexmr.com");
     alert.count = count;
     alert
 }
 
-/// A lookup of a name by an EC2 instance.
+/// Returns an alert about an EC2 instance that looked up a name.
 pub(in crate::playbook) fn dns(kind: &str, domain: &str) -> Alert {
     let mut alert = sample("guardduty-eventbridge-dns");
     kind.clone_into(&mut alert.kind);
@@ -66,7 +66,7 @@ pub(in crate::playbook) fn dns(kind: &str, domain: &str) -> Alert {
     alert
 }
 
-/// The same lookup by a pod.
+/// Returns an alert about a pod that looked up the name of a pool.
 pub(super) fn mining_pod() -> Alert {
     let task = made_for("guardduty-ecs-mining");
     let pod = made_for("guardduty-runtime-reverse-shell");

@@ -1,5 +1,5 @@
-//! What the playbook holds against a plan of somebody else's: nothing is cleared without an answer to its key steps, whoever
-//! planned, and whatever that one marked as key.
+//! Tests that nothing is cleared without an answer to the playbook's key steps, whoever made the plan and whatever
+//! that plan marks as key.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::hostile::{LOOK, mistaken};
 const SOURCE: &str = "198.51.100.23";
 const KEY: &str = "AKIAEXAMPLE00000001";
 
-/// A model that makes these calls in one step, which it does not call a key step, and then says this.
+/// A model that makes these calls in one step without a key and then gives this verdict.
 struct Another(Vec<ToolCall>, Verdict);
 
 fn said<T>(value: T) -> Result<Answer<T>, NoAnswer> {
@@ -100,7 +100,7 @@ fn scanners() -> ToolCall {
     call("authorised_scanners", json!({"indicator": SOURCE}))
 }
 
-/// What the key steps of the playbook ask for but the log.
+/// Returns the calls of the playbook's key steps except the log search.
 fn registers() -> Vec<ToolCall> {
     vec![
         scanners(),
@@ -133,7 +133,7 @@ fn denied(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     }
 }
 
-/// The test that was approved, and a model that asks for so much and says so.
+/// Returns a world with the approved test and a model that makes these calls and gives this verdict.
 fn world(answers: Answers, calls: Vec<ToolCall>, verdict: Verdict) -> World {
     let mut world = World::with(&ALL, answers);
     world.other = Some(Arc::new(Another(calls, verdict)));
@@ -261,7 +261,8 @@ fn a_rule_that_cannot_be_evaluated_clears_nothing_for_anybody() {
     insta::assert_snapshot!(end.gaps.join("\n"), @"Rule benign_when of playbook mine could not be evaluated: `results.asset[0].output.nothing.deeper`: undefined value: `results.asset[0].output.nothing` is undefined");
 }
 
-/// A model that looks up these, one of which is our own, and calls it a false positive.
+/// Returns the conclusion of a model that looks up these values, one of which is our own, and proposes a false
+/// positive.
 fn own(alert: Alert, looked_up: &[&str], also: Vec<ToolCall>) -> nightshift_engine::Conclusion {
     let ours: Answers = |kind, arguments| match (kind, &arguments["indicator"]) {
         ("watchlist", asked) if asked == "10.20.31.7" => Ok(on_list("own", arguments)),

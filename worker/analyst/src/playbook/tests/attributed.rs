@@ -1,4 +1,4 @@
-//! A record explains what its own subject did, in its own time.
+//! Tests that a record explains only what its own subject did in its own time.
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
@@ -19,7 +19,7 @@ fn by(source: &str, kind: IndicatorKind) -> Indicator {
     Indicator::new(kind, source, Role::Actor)
 }
 
-/// A machine that two addresses probe.
+/// Returns an alert about a machine that two addresses probe.
 fn probed() -> Alert {
     let mut alert = sample("guardduty-eventbridge-dns");
     "Recon:EC2/Portscan".clone_into(&mut alert.kind);
@@ -85,7 +85,7 @@ fn a_report_opens_with_the_record_that_clears() {
     insta::assert_snapshot!(end.summary, @r#"GuardDuty reports: "Drop Point domain name queried by EC2 instance i-99999999" by 192.0.2.10 and 203.0.113.9 on i-11111111; found: GeneratedFindingThreatName. It is allowed."#);
 }
 
-/// The call that the alert is about.
+/// Returns the call that the alert is about.
 fn look() -> Value {
     let mut look = audit_event("198.51.100.23", "2026-03-02T02:55:00Z");
     look["action"] = json!("ListUsers");
@@ -134,7 +134,7 @@ fn a_record_explains_no_deed_after_its_end() {
 
 #[test]
 fn a_record_explains_no_repetition_that_is_not_shown_beyond_its_time_or_its_key() {
-    /// Many calls of one sort, of which the first is shown; the last is at that time.
+    /// Returns many calls of one kind. The first is shown, and the last is at that time.
     fn repeated(kind: &str, arguments: &Value, last: &str) -> Result<Value, ToolError> {
         if kind != "log_search.cloudtrail" {
             return quiet(kind, arguments);
@@ -165,7 +165,7 @@ fn a_record_explains_no_repetition_that_is_not_shown_beyond_its_time_or_its_key(
         (after, in_the_night(user()), false),
         (after, test(), true),
         (after, user(), true),
-        // Its owner was searched for too, who may have another.
+        // The step also searched for the key's owner, who may have another key.
         (within, key, false),
     ] {
         let told = format!("{} {:?}", record.subject, record.until);
@@ -191,7 +191,7 @@ fn a_test_from_one_address_explains_no_deed_from_another() {
     let world = World::with(&ALL, answers).clearing(of_identity());
     let end = world.clearing(tested()).run(alert.clone()).conclusion;
     assert_eq!(end.verdict, Verdict::Inconclusive);
-    // The key itself is the test's.
+    // The record is of the key itself.
     let key = record(
         "authorised_scanner",
         IndicatorKind::AccessKey,
@@ -309,7 +309,7 @@ fn a_test_explains_its_own_sign_in_where_the_log_calls_the_address_otherwise() {
             let ran = World::with(&ALL, answers).clearing(scanner()).run(alert);
             assert_eq!(ran.conclusion.verdict, verdict, "{kind}");
         }
-        // Of two addresses, the other one is in no test.
+        // Of two addresses, no test covers the second.
         let mut alert = probed();
         kind.clone_into(&mut alert.kind);
         let world = World::with(&ALL, untold).clearing(scanner());

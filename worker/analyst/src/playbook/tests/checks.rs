@@ -1,4 +1,4 @@
-//! What the check of a playbook says, with line and column.
+//! Tests of the check of a playbook, with line and column.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::playbook::catalogue::FILES;
 use crate::playbook::check;
 use crate::playbook::facts::blank_alert;
 
-/// A playbook with a right head, lines 1 to 8, and this rest.
+/// Checks a playbook with a valid head in lines 1 to 8 and this rest.
 fn problems(rest: &str) -> String {
     let head = "name = \"p\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntypes = [\"A:*\"]\n\n";
     let tools: Vec<_> = ALL.iter().map(|kind| spec(kind)).collect();
@@ -97,7 +97,7 @@ fn fields_of_the_alert() {
     let (blank, real) = (blank_alert(), scc_miner().told_in_short());
     let fields = |alert: &Value, place: &str| -> Vec<String> {
         let fields = alert.pointer(place).and_then(Value::as_object).unwrap();
-        // What is left out where there is none of it.
+        // Fields that are left out when they are empty.
         let optional = [
             "addresses",
             "principals",

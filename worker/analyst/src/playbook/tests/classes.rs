@@ -1,4 +1,4 @@
-//! Findings that nobody acted in: failed checks, known flaws, sensitive data.
+//! Tests over findings in which nobody acted: failed checks, vulnerabilities, sensitive data.
 
 use nightshift_alert::{Alert, Class, Detail, DetailKind, Indicator, IndicatorKind, Role};
 use nightshift_engine::{Leaning, ToolError, Verdict};
@@ -11,7 +11,7 @@ fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     Ok(nothing(kind, arguments))
 }
 
-/// A finding of this class about an instance, with details.
+/// Returns a finding of this class about an instance, with details.
 fn found(
     class: Class,
     kind: &str,

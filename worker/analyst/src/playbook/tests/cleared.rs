@@ -1,4 +1,4 @@
-//! What a record clears is cleared only where the log of what was done says all that it has.
+//! Tests that a record clears an alert only if the log of the activity is complete.
 
 use nightshift_alert::IndicatorKind;
 use nightshift_engine::{Exoneration, ToolError, Verdict};
@@ -21,7 +21,7 @@ fn log(answer: impl FnOnce(&mut Value)) -> Value {
     log
 }
 
-/// More rows than were shown: any, or only such as repeat those that were.
+/// Returns an answer that hides rows: others, or only repetitions of the shown ones.
 fn cut(left_out: &str) -> Value {
     log(|log| {
         log["rows_matched"] = json!(260);
@@ -94,7 +94,7 @@ fn g06_a_log_that_does_not_reach_the_alert_or_cannot_be_read_clears_nothing() {
     }
 }
 
-/// That the log has records of this time, and nothing of the rest.
+/// Returns an empty answer of a log that has records of this time.
 fn of_time(from: &str, until: &str) -> Value {
     log(|log| {
         log["searched"] =

@@ -1,5 +1,5 @@
-//! Calls to a cloud that switch off, weaken or destroy: what each of their playbooks makes of typed fields, with evidence
-//! and without.
+//! Tests over cloud calls that switch off, weaken or destroy: what their playbooks conclude from typed fields, with
+//! evidence and without.
 
 use nightshift_alert::{
     Alert, Detail, DetailKind, Indicator, IndicatorKind, Outcome, Role, Severity,
@@ -35,7 +35,7 @@ fn detail(kind: DetailKind, value: &str) -> Detail {
     }
 }
 
-/// A user whose key made this call, or no call that the alert names.
+/// Returns an alert about a user whose key made this call, or about no named call.
 fn called(kind: &str, operation: &str) -> Alert {
     let mut alert = sample("securityhub-eventbridge-discovery");
     kind.clone_into(&mut alert.kind);
@@ -69,7 +69,7 @@ fn end(ran: &Ran) -> (Verdict, Leaning, Severity) {
     (end.verdict, end.leaning, end.assessed_severity)
 }
 
-/// The audit log holds a call of the same key that only read.
+/// Answers that the same key made only a read-only call.
 fn only_read(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     match kind {
         "log_search.cloudtrail" => Ok(logged(
@@ -82,7 +82,7 @@ fn only_read(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     }
 }
 
-/// One type, its operation, and where it leans where nothing is known but the call.
+/// A type, its operation, and the leaning when nothing but the call is known.
 const ROWS: [(&str, &str, Leaning); 5] = [
     (
         "Stealth:IAMUser/CloudTrailLoggingDisabled",
@@ -173,7 +173,7 @@ fn record_of_the_caller_clears_the_call() {
                 .run(called(kind, operation));
             assert_eq!(ran.conclusion.verdict, verdict, "{operation}");
         }
-        // Without the call in the log, nobody saw what else was done.
+        // If the log does not contain the call, other activity is unknown too.
         let verdict = verdict_beside(
             called(kind, operation),
             "identity",

@@ -52,7 +52,7 @@ fn use_from_outside_with_a_deed_is_a_true_positive() {
     insta::assert_snapshot!(ran.actions().join(" "), @"revoke-role-sessions review-key-activity isolate-instance snapshot-disk require-imdsv2 rotate-secrets");
 }
 
-/// With records of the role, and of our egress, from where its credentials do not leave our network.
+/// Adds records of the role and of our egress, where its credentials do not leave our network.
 fn recorded(world: World) -> World {
     let mut egress = record("asset", IndicatorKind::Ip, "203.0.113.42");
     egress.detection_wrong = true;
@@ -129,7 +129,7 @@ fn without_logs_it_stays_open_and_says_what_would_decide() {
     "#);
 }
 
-/// Our own egress, and a log that answers so.
+/// Returns the conclusion of a case from our own egress with this answer of the log.
 fn behind_our_egress(log: Answers) -> Conclusion {
     LOG.set(Some(log));
     let both: Answers = |kind, arguments| match (kind, LOG.get()) {
@@ -153,7 +153,7 @@ fn call(action: &str, source: &str) -> Value {
 #[test]
 fn g06_f24_a_log_that_failed_or_was_cut_holds_no_deed_and_clears_nothing() {
     let failed: Answers = |_, _| Err(ToolError::Timeout { secs: 30 });
-    // Many harmless calls nearer to the alert push the mutating call out of what is shown.
+    // Many harmless calls closer to the alert hide the mutating call.
     let cut: Answers = |kind, _| {
         let mut answer = logged(
             kind,

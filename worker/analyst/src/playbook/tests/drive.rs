@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::playbook::{PlaybookAnalyst, Playbooks};
 
-/// What a tool answers: a body, or why there is none.
+/// A function from a tool's kind and arguments to its answer.
 pub(in crate::playbook) type Answers = fn(&str, &Value) -> Result<Value, ToolError>;
 
 /// A case that ran to its end.
@@ -27,7 +27,7 @@ pub(in crate::playbook) struct Ran {
 }
 
 impl Ran {
-    /// The findings, one a line: which way, whether borne by evidence, from which evidence, what.
+    /// Returns the findings, one per line: the stance, whether evidence bears it, the evidence, and the claim.
     pub(super) fn claims(&self) -> String {
         let lines: Vec<_> = self
             .conclusion
@@ -64,7 +64,7 @@ impl Ran {
         actions.iter().map(|one| one.id.as_str()).collect()
     }
 
-    /// What the reader is told to do.
+    /// Returns the advised actions as the reader sees them.
     pub(super) fn advised(&self) -> String {
         let actions = self.conclusion.actions.iter();
         let texts: Vec<_> = actions.map(|one| one.text.as_str()).collect();
@@ -85,7 +85,7 @@ fn argument(name: &str, kind: ArgumentKind, required: bool) -> Argument {
     }
 }
 
-/// A tool of this kind, as the tools crate declares it; `watchlist#2` is another one.
+/// Returns a tool of this kind, as the tools crate declares it. `watchlist#2` is another tool of its kind.
 pub(in crate::playbook) fn spec(kind: &str) -> ToolSpec {
     use IndicatorKind as K;
     let of = |types: &[K]| ArgumentKind::Indicator {
@@ -149,7 +149,7 @@ pub(in crate::playbook) fn spec(kind: &str) -> ToolSpec {
     }
 }
 
-/// The tools that are there without any configuration.
+/// The tools that need no configuration.
 pub(in crate::playbook) const DEFAULT: [&str; 3] = ["indicator_facts", "watchlist", "past_cases"];
 
 /// All built-in tools.
@@ -167,12 +167,12 @@ pub(in crate::playbook) const ALL: [&str; 11] = [
     "log_search.json_lines",
 ];
 
-/// What the answer of a log tells of itself that has records of all years.
+/// Returns the coverage of a log that has records of all years.
 pub(super) fn all_the_time() -> Value {
     json!({"records_in_time": 40, "records_from": "2000-01-01T00:00:00Z", "records_until": "2100-01-01T00:00:00Z"})
 }
 
-/// An answer without matches, in the shape of the tool.
+/// Returns an answer without matches, in the shape of the tool.
 pub(in crate::playbook) fn nothing(kind: &str, arguments: &Value) -> Value {
     let asked = &arguments["indicator"];
     let searched = json!({"register": "r.csv", "records": 3});
@@ -232,7 +232,7 @@ fn tell_unusual(body: &mut Value, alert: &Alert) {
     }
 }
 
-/// Tools that answer from a function; those of a register also tell what they clear.
+/// Tools that answer from a function. Those of a register also return exonerations.
 struct Shelf {
     specs: Vec<ToolSpec>,
     answers: Answers,
@@ -301,7 +301,7 @@ impl Clock for Still {
     }
 }
 
-/// What a test says about the world around an alert.
+/// The tools, records and analyst around an alert.
 pub(in crate::playbook) struct World {
     pub(super) playbooks: Playbooks,
     pub(super) kinds: Vec<&'static str>,
@@ -309,12 +309,12 @@ pub(in crate::playbook) struct World {
     pub(super) given: Vec<Exoneration>,
     pub(super) answers: Answers,
     pub(super) conduct: Conduct,
-    /// Who thinks instead of the playbooks; none: they do.
+    /// The analyst to use instead of the playbooks, if any.
     pub(super) other: Option<Arc<dyn Analyst>>,
 }
 
 impl World {
-    /// The shipped playbooks with these kinds of tools.
+    /// Returns a world with the shipped playbooks and these kinds of tools.
     pub(in crate::playbook) fn with(kinds: &[&'static str], answers: Answers) -> Self {
         Self {
             playbooks: Playbooks::shipped(),
@@ -327,19 +327,19 @@ impl World {
         }
     }
 
-    /// The same by this way of working.
+    /// Sets the strategy.
     pub(super) fn by(mut self, strategy: Strategy) -> Self {
         self.conduct.strategy = strategy;
         self
     }
 
-    /// The same with a record of a register.
+    /// Adds a record of a register.
     pub(super) fn clearing(mut self, one: Exoneration) -> Self {
         self.given.push(one);
         self
     }
 
-    /// The same with a record of who acts.
+    /// Adds a record of the acting identity.
     pub(super) fn of_identity(self, principal: &str) -> Self {
         self.clearing(record("identity", IndicatorKind::Principal, principal))
     }
@@ -407,7 +407,7 @@ impl World {
     }
 }
 
-/// An answer of `log_search` with these rows.
+/// Returns an answer of `log_search` with these rows.
 pub(super) fn logged(kind: &str, rows: Value) -> Value {
     let mut answer = nothing(kind, &Value::Null);
     answer["rows_matched"] = json!(rows.as_array().map_or(0, Vec::len));
@@ -415,14 +415,14 @@ pub(super) fn logged(kind: &str, rows: Value) -> Value {
     answer
 }
 
-/// An answer of `watchlist` that has the value on a list.
+/// Returns an answer of `watchlist` that has the value on a list.
 pub(super) fn on_list(meaning: &str, arguments: &Value) -> Value {
     let asked = &arguments["indicator"];
     json!({"indicator": asked, "listed": true, "lists_searched": ["threats"], "entries_searched": 9,
         "matches": [{"list": "threats", "meaning": meaning, "entry": asked, "note": null}]})
 }
 
-/// An answer of `identity_lookup` that knows who was asked for.
+/// Returns an answer of `identity_lookup` that knows the identity asked for.
 pub(super) fn known_identity(kind: &str, networks: &[&str], arguments: &Value) -> Value {
     let principal = &arguments["principal"];
     json!({"principal": principal, "found": 1, "searched": {"register": "i.csv", "records": 5},
@@ -430,12 +430,13 @@ pub(super) fn known_identity(kind: &str, networks: &[&str], arguments: &Value) -
             "status": "active", "expected_findings": [], "approved_by": "a.b"}]})
 }
 
-/// An answer of `asset_lookup` with one asset.
+/// Returns an answer of `asset_lookup` with one asset.
 pub(super) fn known_asset(asset: Value, arguments: &Value) -> Value {
     json!({"indicator": arguments["indicator"], "found": 1, "assets": [asset], "searched": {"register": "a.csv", "records": 3}})
 }
 
-/// A record of a register that clears `subject`, and all that belongs to it, for all finding types in any account.
+/// Returns a record of a register that clears `subject`, and all that belongs to it, for all finding types in any
+/// account.
 pub(super) fn record(kind: &str, subject_type: IndicatorKind, subject: &str) -> Exoneration {
     Exoneration {
         kind: kind.to_owned(),
@@ -465,7 +466,7 @@ pub(super) fn record(kind: &str, subject_type: IndicatorKind, subject: &str) -> 
     }
 }
 
-/// The verdict on an alert that no tool knows anything about, beside such a record.
+/// Returns the verdict on an alert that no tool knows anything about, with such a record.
 pub(super) fn verdict_beside(
     alert: Alert,
     kind: &str,

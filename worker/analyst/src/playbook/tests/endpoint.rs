@@ -1,5 +1,5 @@
-//! Alerts of endpoints and identities as a feed of one's own has them: for each technique an attack, and a twin of the same
-//! type and title that does no harm.
+//! Tests over alerts of endpoints and identities from a configured feed. Each technique has an attack and a harmless
+//! twin of the same type and title.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn pairs() -> Vec<Pair> {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// A feed whose findings name our fields as we do.
+/// Returns a feed whose findings use our names for fields.
 fn feed() -> GenericFeed {
     let words = FIELDS.iter().map(|(name, _)| *name);
     let details = DetailKind::ALL.iter().map(|kind| kind.as_str());
@@ -111,7 +111,7 @@ fn harmless_twin_of_an_attack_leans_nowhere() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// What the report of each of these attacks says first, and what it advises.
+/// Returns the first claim and the advised actions of the report on each of these attacks.
 fn told(pairs: &[Pair]) -> String {
     let mut told = String::new();
     for pair in pairs {
@@ -217,7 +217,7 @@ fn attacks_over_the_network_read_well() {
     "#);
 }
 
-/// The pair of this technique.
+/// Returns the pair of this technique.
 fn pair(technique: &str) -> Pair {
     let found = pairs().into_iter().find(|one| one.technique == technique);
     found.unwrap()

@@ -1,4 +1,4 @@
-//! Text of an attacker stays text, and nothing that a tool says brings an evaluation down.
+//! Tests that text of an attacker is never evaluated, and that no answer of a tool makes an evaluation panic.
 
 use nightshift_alert::IndicatorKind;
 use nightshift_engine::{ToolError, Verdict};
@@ -31,7 +31,7 @@ fn a19_text_of_the_alert_is_never_rendered_again() {
     assert!(ran.state.plan.unwrap().objective.contains("{{ cleared }}"));
 }
 
-/// JSON of any shape, with the names that playbooks read.
+/// Generates JSON of any shape, with the names that playbooks read.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -117,7 +117,7 @@ proptest! {
     }
 }
 
-/// A playbook of an operator with mistakes that show only on some data.
+/// Returns an operator's playbook with mistakes that only some data reveals.
 pub(super) fn mistaken(rest: &str) -> Playbooks {
     let head = "name = \"mine\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntypes = [\"Policy:*\"]\n";
     let end = "[[verdict]]\nwhen = \"cleared\"\nverdict = \"benign_true_positive\"\n[otherwise]\nwould_decide = [\"x\"]\n";

@@ -60,7 +60,7 @@ fn a_new_key_from_an_unusual_network_is_a_true_positive() {
     insta::assert_snapshot!(first.unwrap_or_default(), @"aws iam update-access-key --access-key-id AKIAEXAMPLE00000001 --user-name ci-deployer --status Inactive");
 }
 
-/// The same finding about the session of a role.
+/// Returns the same finding about the session of a role.
 fn of_a_role(name: &str) -> Alert {
     let path = format!(
         "{}/../../tests/fixtures/alerts/{ALERT}.json",

@@ -9,7 +9,7 @@ use super::drive::{
 
 const ALERT: &str = "ocsf-impossible-travel";
 
-/// As an identity provider names it that says what it found; the sample says `Identity`.
+/// Returns the alert as an identity provider with a specific type sends it. The sample's type is `Identity`.
 fn travel() -> Alert {
     let mut alert = sample(ALERT);
     "Impossible Travel".clone_into(&mut alert.kind);
@@ -30,7 +30,7 @@ fn vpn(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     quiet(kind, arguments)
 }
 
-/// The record of who signed in, with the networks that it lists.
+/// Returns the record of who signed in, with the networks that it lists.
 fn person(networks: &[&str]) -> Exoneration {
     let networks = networks.iter().map(|one| (*one).to_owned());
     let mut person = record("identity", IndicatorKind::Principal, "maria.lopez");
@@ -84,13 +84,14 @@ fn a_usual_network_clears_only_with_a_record_that_clears_the_account_itself() {
         }
         _ => quiet(kind, arguments),
     };
-    // Of another account, expired, or for other findings: the register shows the row, and clears nobody.
+    // A record of another account, an expired one, or one for other findings is shown in the register and clears
+    // nothing.
     let end = World::with(&ALL, usual).run(travel()).conclusion;
     assert_eq!(
         (end.verdict, end.leaning),
         (Verdict::Inconclusive, Leaning::Benign)
     );
-    // Whatever network says nothing of a finding that is about the address.
+    // A record for any network says nothing about a finding that is about the address.
     let anywhere = record("identity", IndicatorKind::Principal, "maria.lopez");
     for (account, verdict) in [
         (anywhere, Verdict::Inconclusive),

@@ -1,4 +1,4 @@
-//! What a machine does itself, and what is done to it, in the playbooks that tell them apart.
+//! Tests of the playbooks that distinguish what a machine does from what is done to it.
 
 use nightshift_alert::IndicatorKind;
 use nightshift_engine::{Leaning, Verdict};
@@ -14,7 +14,7 @@ fn signed_in() -> Value {
         "outcome": "success", "error": null})
 }
 
-/// A write by a session of a role that is called like the machine.
+/// Returns a write by a session of a role that is named like the machine.
 fn session(role: &str, source: &str) -> Value {
     json!({"at": "2026-03-02T02:20:00Z", "action": "SendCommand", "service": "ssm.amazonaws.com",
         "principal": format!("arn:aws:sts::444455556666:assumed-role/{role}/{HOST}"), "access_key": "ASIAEXAMPLE00000077",
@@ -94,7 +94,7 @@ fn a_test_that_got_in_is_no_intrusion_for_what_the_machine_or_others_do() {
         let told = ran.would_decide().contains("Whether SendCommand was meant");
         assert_eq!(told, verdict == Verdict::Inconclusive);
         assert!(!ran.would_decide().contains("the log says success"));
-        // Nothing clears it: whoever got in is a stranger.
+        // No record clears it, because the person who got in is a stranger.
         let ran = World::with(&ALL, answers).run(made_for("guardduty-ssh-brute-force"));
         assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     }

@@ -1,4 +1,5 @@
-//! Where a log shows that something was changed, no record of who or what clears the alert, whichever playbook it has.
+//! Tests that no record of an identity or resource clears an alert when a log shows mutating calls, in every
+//! playbook.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use crate::playbook::Playbooks;
 const SOURCE: &str = "198.51.100.23";
 const HOST: &str = "i-0a1b2c3d4e5f60718";
 
-/// Types of findings, one for each playbook that searches an audit log.
+/// Finding types, one for each playbook that searches an audit log.
 const KINDS: [&str; 18] = [
     "Stealth:IAMUser/CloudTrailLoggingDisabled",
     "Stealth:IAMUser/PasswordPolicyChange",
@@ -35,10 +36,10 @@ const KINDS: [&str; 18] = [
     COMMAND,
 ];
 
-/// The type of one that shows a technique by its command alone.
+/// The type of an alert that shows a technique by its command alone.
 const COMMAND: &str = "CustomEdr:Host/Command";
 
-/// A user with a key at an address, and a machine: something for each playbook to look up.
+/// Returns an alert with a user, a key, an address and a machine, so that each playbook has something to look up.
 fn alert(kind: &str) -> Alert {
     let mut alert = sample("securityhub-eventbridge-discovery");
     kind.clone_into(&mut alert.kind);
@@ -72,7 +73,7 @@ fn cleared(kind: &str, answers: Answers) -> Ran {
     ruled(kind, answers, false)
 }
 
-/// The same where the records also say that the detection is wrong.
+/// Runs the case with records that can also say that the detection is wrong.
 fn ruled(kind: &str, answers: Answers, detection_wrong: bool) -> Ran {
     let mut known = record("identity", IndicatorKind::Principal, "ci-deployer");
     let mut host = record("asset", IndicatorKind::Instance, HOST);
@@ -84,7 +85,7 @@ fn ruled(kind: &str, answers: Answers, detection_wrong: bool) -> Ran {
     world.clearing(host).clearing(caller).run(alert(kind))
 }
 
-/// The playbooks that search an audit log whatever was found before.
+/// Returns the playbooks that search an audit log unconditionally.
 fn that_search() -> BTreeSet<String> {
     let shipped = Playbooks::shipped();
     let searching = shipped.iter().filter(|playbook| {
@@ -161,7 +162,7 @@ fn a_log_that_was_cut_or_could_not_be_read_clears_nothing_in_any_playbook() {
             .clearing(record("asset", IndicatorKind::Ip, SOURCE))
             .run(alert(kind))
     };
-    // Sign-ins are cleared by who may sign in, as long as no answer was cut.
+    // A record of who may sign in clears sign-ins, as long as no answer was cut.
     for kind in KINDS.into_iter().filter(|kind| !kind.contains("Login")) {
         for answers in [away, cut] {
             for ran in [cleared(kind, answers), changing(kind, answers)] {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::alerts::made_for;
 use super::drive::{ALL, Answers, World, known_asset, logged, nothing, verdict_beside};
 
-/// `jump-1` sends to 192.0.2.61.
+/// Returns an alert about `jump-1`, which sends to 192.0.2.61.
 fn outward(kind: &str) -> Alert {
     let mut alert = made_for("guardduty-ssh-brute-force-outbound");
     kind.clone_into(&mut alert.kind);

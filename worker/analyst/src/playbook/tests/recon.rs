@@ -226,7 +226,7 @@ fn of_several_sources_the_one_that_got_in_is_blocked_and_never_one_of_ours() {
     assert_eq!(blocked(ours), None);
 }
 
-/// Port 445 of a neighbour, tried by `jump-1`.
+/// Returns an alert about `jump-1`, which tried port 445 of a neighbour.
 fn outward() -> Alert {
     made_for("guardduty-port-scan-outbound")
 }

@@ -84,7 +84,7 @@ fn a_publication_in_the_change_register_is_benign() {
         )),
         _ => quiet(kind, arguments),
     };
-    // A trail without the very call of the alert is that of another account or region.
+    // A trail without the call of the alert is of another account or region.
     for (answers, verdict) in [
         (logged, Verdict::BenignTruePositive),
         (quiet, Verdict::Inconclusive),

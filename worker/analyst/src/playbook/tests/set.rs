@@ -65,7 +65,7 @@ fn the_closest_glob_wins_and_the_generic_playbook_takes_the_rest() {
     );
 }
 
-/// Finding types of the vendors, and the playbook that each is for.
+/// Finding types of the vendors, each with its playbook.
 const WANTED: &[(&str, &str)] = &[
     (
         "iam-privilege-escalation",

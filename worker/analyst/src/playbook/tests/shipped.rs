@@ -63,7 +63,7 @@ fn every_action_is_readable_and_says_what_its_command_needs() {
     }
 }
 
-/// What of a command the reader has to fill in.
+/// Returns the parts of a command that the reader has to fill in.
 fn variables(command: &str) -> Vec<String> {
     let parts = command.split('$').skip(1);
     parts
@@ -116,7 +116,7 @@ fn the_examples_in_the_documentation_are_without_problems() {
     let docs = include_str!("../../../../../docs/playbooks.md");
     let tools: Vec<ToolSpec> = ALL.iter().map(|kind| spec(kind)).collect();
     let blocks = docs.split("```toml").skip(1);
-    // What stands behind the language says where the tests of documents write it.
+    // The words after the language say where the tests of documents write the block.
     let blocks = blocks.map(|rest| rest.split_once('\n').unwrap().1);
     let mut examples = 0;
     for example in blocks.map(|rest| rest.split("```").next().unwrap()) {

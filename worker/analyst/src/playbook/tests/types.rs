@@ -1,4 +1,4 @@
-//! Which playbook the documented types of GuardDuty and the categories of Security Command Center lead to.
+//! Tests which playbook the documented types of GuardDuty and the categories of Security Command Center get.
 //!
 //! <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_finding-types-active.html>
 
@@ -16,7 +16,7 @@ fn taken(alert: &Alert) -> String {
     Playbooks::shipped().find(alert).name.clone()
 }
 
-/// Types and categories, and the playbook of each.
+/// Types and categories, each with its playbook.
 const TYPES: &[(&str, &str)] = &[
     (
         "Stealth:IAMUser/CloudTrailLoggingDisabled",
@@ -132,7 +132,7 @@ fn operation_leads_to_its_playbook_whatever_the_type_says() {
     for (kind, operation, playbook) in rows {
         assert_eq!(taken(&with(kind, operation)), playbook, "{operation}");
     }
-    // A sequence of several signals is more than its worst one.
+    // A sequence of several signals is more specific than its worst signal.
     let mut sequence = with("AttackSequence:IAM/CompromisedCredentials", "StopLogging");
     sequence.details.push(Detail {
         kind: DetailKind::Operation,
@@ -140,7 +140,7 @@ fn operation_leads_to_its_playbook_whatever_the_type_says() {
         about: None,
     });
     assert_eq!(taken(&sequence), "attack-sequence");
-    // Without details, what was done names the operation.
+    // Without details, the action of the alert names the operation.
     let mut alert = of_type("Unusual API call");
     alert.action = Some("AWS_API_CALL StopLogging".to_owned());
     assert_eq!(taken(&alert), "logging-disabled");

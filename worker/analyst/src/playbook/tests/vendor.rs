@@ -1,4 +1,4 @@
-//! Findings as vendors send them: which playbook they come to, what the report says of them and what it advises.
+//! Tests over findings as vendors send them: which playbook they get, and what the report says and advises.
 
 use nightshift_alert::{Detail, DetailKind, Direction, IndicatorKind};
 use nightshift_engine::{Leaning, ToolError, Verdict};

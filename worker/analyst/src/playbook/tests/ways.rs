@@ -1,4 +1,4 @@
-//! What a playbook promises holds by whichever way its case is worked on.
+//! Tests that the guarantees of a playbook hold under every strategy.
 
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
 use nightshift_engine::{Reason, Strategy, ToolError, Verdict};
@@ -23,7 +23,7 @@ fn scan() -> Alert {
     alert
 }
 
-/// The register knows the scanner; the rest knows nothing.
+/// Answers for the scanner from the register, and otherwise with nothing.
 fn known(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     let mut body = nothing(kind, arguments);
     if kind == "authorised_scanners" {

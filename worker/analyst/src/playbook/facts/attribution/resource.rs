@@ -1,21 +1,21 @@
-//! Whether a call was made on the resource that a record is about.
+//! Decides whether a call was made on the resource that a record is about.
 //!
-//! What a log names as the resource depends on the call: a user, a secret, a function, an object. Whoever calls chooses those
-//! names, so a resource is identified by its kind and its service, never by a name alone.
+//! What a log names as the resource depends on the call: a user, a secret, a function, an object. The caller chooses
+//! those names, so a resource is identified by its kind and its service, never by a name alone.
 
 use nightshift_alert::IndicatorKind;
 
-/// How a service names things of one kind.
+/// How a service names resources of one kind.
 struct Naming {
-    /// The services of AWS whose bare names are of such things, without their domain.
+    /// AWS services, without their domain, that log these resources by bare name.
     aws: &'static [&'static str],
-    /// The services of Google Cloud that have them.
+    /// Google Cloud services that log these resources by bare name.
     google: &'static [&'static str],
-    /// What stands before the name, in an ARN or a path.
+    /// The collections that precede the name in an ARN or a path.
     collections: &'static [&'static str],
 }
 
-/// Names of the other kinds are in no resource of a call.
+/// Returns how resources of this kind are named, or `None` when no call names such a resource.
 fn naming(kind: IndicatorKind) -> Option<Naming> {
     let (aws, google, collections): (&[_], &[_], &[_]) = match kind {
         IndicatorKind::Instance => (
@@ -65,7 +65,8 @@ fn naming(kind: IndicatorKind) -> Option<Naming> {
     })
 }
 
-/// Whether the resource of a call to this service is the record's subject. Things of other accounts have the same names.
+/// Returns whether the resource of a call to this service is the record's subject. Resources of other accounts can
+/// have the same name.
 pub(super) fn is_subject(
     resource: &str,
     service: Option<&str>,
@@ -110,7 +111,7 @@ impl Naming {
     }
 }
 
-/// The bucket of a call to storage, or to an object in it.
+/// Returns the bucket of a call on a bucket or on an object in it.
 fn bucket<'a>(resource: &'a str, service: Option<&str>) -> Option<&'a str> {
     let path = match arn(resource) {
         Some(["s3", "", "", path]) => path,
@@ -124,7 +125,7 @@ fn bucket<'a>(resource: &'a str, service: Option<&str>) -> Option<&'a str> {
     path.split('/').next()
 }
 
-/// Service, region, account and resource of an ARN.
+/// Returns service, region, account and resource of an ARN.
 fn arn(text: &str) -> Option<[&str; 4]> {
     let mut parts = text.splitn(6, ':');
     let is_arn = parts.next()? == "arn";
