@@ -7,6 +7,7 @@ mod changed;
 mod kept;
 mod quiet;
 mod run;
+mod standard;
 mod steps;
 
 use nightshift_tests::model::{Answer, FakeModel, Reply, Script, Seen};
@@ -75,6 +76,9 @@ async fn each_case_is_one_trace_of_questions_model_calls_tools_and_deliveries() 
     let is_named = |line: &&String| traces.iter().any(|id| line.contains(id));
     assert_eq!(shown.len(), 2, "{lines:#?}");
     assert!(shown.iter().all(is_named), "{shown:#?}");
+    let chat = spans.iter().find(|span| span.name.starts_with("chat "));
+    let tokens = "gen_ai.usage.output_tokens";
+    assert!(chat.unwrap().numbers.contains(tokens), "{chat:#?}");
     let trees = collector.trees();
     let (first, second) = trees.split_once("\ntrace\n").unwrap();
     assert_eq!(first.trim_start_matches("trace\n").trim(), second.trim());

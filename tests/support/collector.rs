@@ -78,10 +78,16 @@ impl Collector {
         }
     }
 
+    /// Returns its address, as `OTEL_EXPORTER_OTLP_ENDPOINT` wants it.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     /// Returns the configuration table that exports to this collector.
     #[must_use]
     pub fn table(&self, rest: &str) -> String {
-        let endpoint = format!("http://{}/v1/traces", self.address);
+        let endpoint = format!("{}/v1/traces", self.base_url());
         format!("[traces]\nendpoint = \"{endpoint}\"\n{rest}\n")
     }
 

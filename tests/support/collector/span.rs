@@ -1,6 +1,6 @@
 //! A received span.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
@@ -26,6 +26,8 @@ pub struct Span {
     pub ended: u64,
     /// Attributes as text.
     pub attributes: BTreeMap<String, String>,
+    /// The names of those that are whole numbers.
+    pub numbers: BTreeSet<String>,
     /// Trace and span ids of the links.
     pub links: Vec<(String, String)>,
     /// Whether the status is an error.
@@ -72,6 +74,7 @@ impl Span {
             begun: span.start_time_unix_nano,
             ended: span.end_time_unix_nano,
             attributes: attributes(&span.attributes)?,
+            numbers: numbers(&span.attributes),
             links: links.collect::<Result<_, String>>()?,
             failed: status == Some(otlp::status::StatusCode::Error),
             ok: status == Some(otlp::status::StatusCode::Ok),
@@ -107,6 +110,16 @@ fn texts(values: &[AnyValue]) -> Result<String, String> {
     });
     let values = values.collect::<Result<Vec<_>, _>>()?;
     Ok(format!("[{}]", values.join(", ")))
+}
+
+/// The names of attributes that are whole numbers.
+fn numbers(all: &[KeyValue]) -> BTreeSet<String> {
+    let is_number = |one: &&KeyValue| {
+        let value = one.value.as_ref().and_then(|value| value.value.as_ref());
+        matches!(value, Some(Value::IntValue(_)))
+    };
+    let numbers = all.iter().filter(is_number);
+    numbers.map(|one| one.key.clone()).collect()
 }
 
 /// Parses attributes, and refuses a repeated name.

@@ -45,5 +45,5 @@ pub use principal::{Principal, PrincipalKind};
 pub use read::{Batch, ReadOptions, Rejected, read};
 pub use severity::{Severity, UnknownSeverity};
 pub use short_name::short_name;
-pub use trace::{CaseTrace, TraceContext};
+pub use trace::{CaseTrace, SpanIds, TraceContext};
 pub use written_time::written_time;

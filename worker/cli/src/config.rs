@@ -12,6 +12,7 @@ mod feed;
 mod feeds;
 mod load;
 mod mute;
+mod otel;
 mod profile;
 mod retention;
 mod schema;

@@ -18,19 +18,22 @@ pub(crate) struct Wanted {
     filter: EnvFilter,
     format: LogFormat,
     posting: Option<Posting>,
+    /// What is wrong with the `OTEL_*` variables.
+    problem: Option<String>,
 }
 
 impl Wanted {
     fn of(loaded: &Loaded, level: &str, has_traces: bool) -> Result<Self, Exit> {
-        let posting = match has_traces {
+        let (posting, problem) = match has_traces {
             true => Posting::of(loaded)?,
-            false => None,
+            false => (None, None),
         };
         let has_content = posting.as_ref().is_some_and(Posting::takes_content);
         Ok(Self {
             filter: filter(level, posting.is_some(), has_content)?,
             format: loaded.config.log.format,
             posting,
+            problem,
         })
     }
 }
@@ -41,7 +44,9 @@ impl Telemetry {
         let wanted = Wanted::of(loaded, level, has_traces)?;
         let mut traces = Traces::default();
         let log = Log::start(wanted.filter, wanted.format, traces.layer());
+        let has_traces = wanted.posting.is_some();
         traces.follow(wanted.posting);
+        log_problem(wanted.problem.as_deref(), has_traces);
         Ok(Self { log, traces })
     }
 
@@ -52,8 +57,10 @@ impl Telemetry {
 
     /// From now on it is as this wants it. What waits for the collector before is posted there.
     pub(crate) fn follow(&mut self, wanted: Wanted) {
+        let has_traces = wanted.posting.is_some();
         self.traces.follow(wanted.posting);
         self.log.follow(wanted.filter, wanted.format);
+        log_problem(wanted.problem.as_deref(), has_traces);
     }
 
     /// Whether each line is an object.
@@ -64,5 +71,18 @@ impl Telemetry {
     /// Posts what is left, but not for long.
     pub(crate) async fn end(self) {
         self.traces.end().await;
+    }
+}
+
+fn log_problem(problem: Option<&str>, has_traces: bool) {
+    match (problem, has_traces) {
+        (None, _) => {}
+        (Some(problem), true) => {
+            tracing::warn!(problem, "cannot use OTEL_* variables; using defaults")
+        }
+        (Some(problem), false) => tracing::warn!(
+            problem,
+            "cannot use OTEL_* variables; no traces are exported"
+        ),
     }
 }

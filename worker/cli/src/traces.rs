@@ -1,33 +1,36 @@
-//! Traces: what is done for a case as spans, posted to a collector as OpenTelemetry wants it (OTLP over HTTP, protobuf).
+//! Traces: what is done for a case as spans, exported to a collector by the SDK of OpenTelemetry.
 //!
-//! The lower floors make spans with `tracing`, under the target [`TARGET`]; here they get their ids, and go out. Ids are
-//! ours, not the SDK's, because all workers that have a case must find the same ones (docs/decisions/0012). A collector
-//! that is slow or away holds up nothing: what does not fit the queue is dropped and counted. Where no collector is
-//! configured nothing is made. A configuration that has changed puts another collector in the place of one, which
-//! still gets what waits for it.
+//! The crates below make spans with `tracing`, under the target [`TARGET`]; `tracing-opentelemetry` turns them into spans of
+//! the SDK, and `opentelemetry-otlp` exports them (docs/decisions/0033). Here are the settings that this program needs
+//! beyond those: ids that several workers compute, attributes without secrets, and a collector that may change while the
+//! program runs. A collector that is slow or away holds up nothing: spans that do not fit the backlog are dropped and
+//! counted.
 
+mod attributes;
+mod backlog;
 mod collector;
-mod draft;
 mod examine;
 mod export;
-mod home;
-mod queue;
-mod spans;
+mod ids;
+mod pipeline;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry::{InstrumentationScope, global};
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tokio::time::Instant;
+use tracing::subscriber::Interest;
 use tracing::{Metadata, Subscriber};
 use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, Filter};
 use tracing_subscriber::registry::LookupSpan;
 
-use self::collector::Collector;
-use self::export::Exporter;
-use self::queue::{Held, Queue};
-use self::spans::Spans;
+use self::collector::{Collector, CollectorExport};
+use self::ids::{CaseIds, CaseSampler};
+use self::pipeline::{Pipeline, SpanRouter};
 use crate::config::Loaded;
 use crate::exit::Exit;
 
@@ -38,121 +41,136 @@ pub(crate) const TARGET: &str = "nightshift::trace";
 /// The target that is enabled where spans hold what was asked and answered.
 pub(crate) const CONTENT: &str = "nightshift::content";
 
-/// Whether a span or an event is for traces, and no business of the log.
+/// Returns whether a span or an event belongs to traces, and not to the log.
 pub(crate) fn is_of_traces(metadata: &Metadata<'_>) -> bool {
     matches!(metadata.target(), TARGET | CONTENT)
 }
 
-/// How long the process waits at its end for what is not posted yet.
+/// How long the process waits at its end for spans that are not exported yet.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// Where spans are posted to: found right, and nothing is posted yet.
+/// A checked configuration of traces. Nothing is exported yet.
 pub(crate) struct Posting {
-    collector: Collector,
+    export: CollectorExport,
     ratio: f64,
     content: bool,
 }
 
 impl Posting {
-    /// What the configuration wants; none where it names no collector.
-    pub(crate) fn of(loaded: &Loaded) -> Result<Option<Self>, Exit> {
+    /// Returns what the configuration wants, `None` where it names no collector; and what is wrong with `OTEL_*` variables.
+    pub(crate) fn of(loaded: &Loaded) -> Result<(Option<Self>, Option<String>), Exit> {
         let config = &loaded.config.traces;
         if config.endpoint.is_empty() {
-            return Ok(None);
+            return Ok((None, loaded.otel.problem.clone()));
         }
-        let collector = Collector::new(config, loaded.base())
-            .map_err(|problem| Exit::Config(anyhow!(problem)))?;
-        Ok(Some(Self {
-            collector,
-            ratio: config.sample_ratio,
-            content: config.content,
-        }))
+        match Collector::new(config, loaded.base()).and_then(Collector::export) {
+            Ok(export) => {
+                let posting = Self {
+                    export,
+                    ratio: config.sample_ratio,
+                    content: config.content,
+                };
+                Ok((Some(posting), loaded.otel.problem.clone()))
+            }
+            // Nobody may have chosen the variables.
+            Err(problem) if loaded.otel.names_collector => Ok((None, Some(problem))),
+            Err(problem) => Err(Exit::Config(anyhow!(problem))),
+        }
     }
 
-    /// Whether prompts, outputs, arguments and results go along.
+    /// Returns whether prompts, outputs, arguments and results are exported.
     pub(crate) const fn takes_content(&self) -> bool {
         self.content
     }
 }
 
-/// What takes the spans of this process; none where nobody wants them.
-type Sink = Arc<RwLock<Option<Taking>>>;
+/// The pipeline that spans go to now; `None` where traces are off.
+type Current = Arc<RwLock<Option<Arc<Pipeline>>>>;
 
-/// A queue, and which part of all cases gets there.
-struct Taking {
-    queue: Queue,
-    ratio: f64,
-}
-
-/// The traces of this process. Where they go may change while it runs.
-#[derive(Default)]
+/// The traces of this process. Their collector may change while it runs.
 pub(crate) struct Traces {
-    sink: Sink,
-    exporting: JoinSet<()>,
-    now: Option<Exporting>,
-    /// The one before: it posts what it has, in its own time.
-    before: Option<Exporting>,
+    provider: SdkTracerProvider,
+    current: Current,
+    /// The pipeline before: it exports what it has, in its own time.
+    before: Option<Arc<Pipeline>>,
 }
 
-/// An exporter that runs.
-struct Exporting {
-    held: Arc<Held>,
-    stop: CancellationToken,
+impl Default for Traces {
+    fn default() -> Self {
+        let current = Current::default();
+        let provider = SdkTracerProvider::builder()
+            .with_id_generator(CaseIds::default())
+            .with_sampler(CaseSampler::new(Arc::clone(&current)))
+            .with_span_processor(SpanRouter::new(Arc::clone(&current)))
+            .build();
+        Self {
+            provider,
+            current,
+            before: None,
+        }
+    }
 }
 
 impl Traces {
-    /// What takes the spans of this process.
-    pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
+    /// Returns the layer that takes the spans of this process.
+    pub(crate) fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
-        S: Subscriber + for<'a> LookupSpan<'a>,
+        S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
     {
-        Spans::new(Arc::clone(&self.sink))
+        // For spans that have ended when they are recorded.
+        global::set_tracer_provider(self.provider.clone());
+        let scope = InstrumentationScope::builder("nightshift")
+            .with_version(env!("CARGO_PKG_VERSION"))
+            .build();
+        tracing_opentelemetry::layer()
+            .with_tracer(self.provider.tracer_with_scope(scope))
+            .with_location(false)
+            .with_threads(false)
+            .with_target(false)
+            .with_tracked_inactivity(false)
+            .with_filter(OfTraces)
     }
 
-    /// From now on spans go there. What waits goes to where it was to go; what still waited for an earlier collector is
+    /// Sends spans there from now on. The collector before gets what waits for it; what still waited for an earlier one is
     /// tried once more.
     pub(crate) fn follow(&mut self, posting: Option<Posting>) {
-        let (taking, now) = match posting {
-            Some(posting) => {
-                let (queue, now) = self.begin(posting.collector);
-                let ratio = posting.ratio;
-                (Some(Taking { queue, ratio }), Some(now))
-            }
-            None => (None, None),
+        let new = posting.map(|posting| Arc::new(Pipeline::start(posting.export, posting.ratio)));
+        let old = {
+            let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, new)
         };
-        // The exporter before ends when the queue that goes with this is empty.
-        *self.sink.write().unwrap_or_else(PoisonError::into_inner) = taking;
-        let before = std::mem::replace(&mut self.now, now);
-        if let Some(older) = std::mem::replace(&mut self.before, before) {
-            older.stop.cancel();
+        if let Some(old) = &old {
+            old.finish();
         }
-        while self.exporting.try_join_next().is_some() {}
+        if let Some(older) = std::mem::replace(&mut self.before, old) {
+            older.hurry();
+        }
     }
 
-    fn begin(&mut self, collector: Collector) -> (Queue, Exporting) {
-        let (queue, spans) = queue::queue();
-        let (held, stop) = (queue.held(), CancellationToken::new());
-        let exporter = Exporter::new(collector, spans, Arc::clone(&held), stop.clone());
-        let told = Arc::clone(&held);
-        self.exporting.spawn(async move {
-            exporter.run().await;
-            told.tell_losses();
-        });
-        (queue, Exporting { held, stop })
-    }
-
-    /// Posts what is left, but not for long.
+    /// Exports what is left, but not for long.
     pub(crate) async fn end(mut self) {
-        let all = [self.before, self.now];
-        for one in all.iter().flatten() {
-            one.stop.cancel();
+        let older = self.before.take();
+        self.follow(None);
+        let left: Vec<Arc<Pipeline>> = older.into_iter().chain(self.before).collect();
+        left.iter().for_each(|pipeline| pipeline.hurry());
+        let deadline = Instant::now() + FLUSH;
+        for pipeline in left {
+            pipeline.wait_until(deadline).await;
         }
-        let ended = async { while self.exporting.join_next().await.is_some() {} };
-        if tokio::time::timeout(FLUSH, ended).await.is_err() {
-            self.exporting.abort_all();
-        }
-        for one in all.iter().flatten() {
-            one.held.tell_losses();
-        }
+    }
+}
+
+/// Lets spans of traces through to the layer of OpenTelemetry, and none of the log.
+struct OfTraces;
+
+impl<S> Filter<S> for OfTraces {
+    fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        is_of_traces(metadata)
+    }
+
+    /// Never cached: a filter of a layer keeps its last answer for the thread, and where somebody only asks whether a line
+    /// would be written, as the crate `log` does, the answer would count for the next span.
+    fn callsite_enabled(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
     }
 }

@@ -1,22 +1,27 @@
 //! Spans that group the lines of a log and of a trace.
 //!
-//! The spans use `tracing` only and do not depend on a subscriber. Spans of the log have the level error, so that
-//! every line has them at any log level. Spans of a trace have their own target, and cost one check of a flag when
-//! none are recorded. `docs/observability.md` describes their hierarchy.
+//! The spans do not depend on a subscriber: running ones use `tracing`, ended ones the OpenTelemetry API. Spans of the
+//! log have the level error, so that every line has them at any log level. Spans of a trace have their own target, and
+//! cost one check of a flag when none are recorded. `docs/observability.md` describes their hierarchy.
+
+use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, CaseTrace, TraceContext};
+use nightshift_alert::{Alert, CaseTrace, SpanIds, TraceContext};
 use nightshift_engine::{State, Step, StepOutcome};
+use opentelemetry::trace::{Link, Span as _, SpanBuilder, SpanKind, Status, Tracer as _};
+use opentelemetry::{Context, InstrumentationScope, KeyValue, global};
 use tracing::field::Empty;
 use tracing::{Level, Span, error_span, info_span};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use crate::{Accepted, Admission, Arrival, DeliveryError, Due, IntakeError, Lease, Received};
 
 /// Target of spans that are part of a trace.
 const TRACE: &str = "nightshift::trace";
 
-/// Most links of a batch: the limit of collectors (the default of OpenTelemetry).
-const MOST_LINKS: usize = 128;
+/// The name of the tracer that records spans which have ended.
+const TRACER: &str = "nightshift";
 
 /// Logs a line whose level is known only at run time, for the levels that outcomes use.
 macro_rules! line_at {
@@ -49,10 +54,16 @@ pub(crate) fn of_case(lease: &Lease, alert: &Alert) -> Span {
     )
 }
 
+/// Returns the OpenTelemetry context of a case. When traces are turned on while the case runs, no other span is
+/// around its spans, and they become children of the triage.
+pub(crate) fn context_of(lease: &Lease, alert: &Alert) -> Context {
+    let trace = CaseTrace::of(&lease.case_id.0, lease.revision, alert.trace.as_ref());
+    trace.within(trace.triage)
+}
+
 /// Returns the span of the part of a triage that one worker does from now on.
-pub(crate) fn of_work(lease: &Lease, alert: &Alert, now: DateTime<Utc>) -> Span {
-    let trace = || CaseTrace::of(&lease.case_id.0, lease.revision, alert.trace.as_ref());
-    info_span!(
+pub(crate) fn of_work(lease: &Lease, context: &Context) -> Span {
+    let span = info_span!(
         target: TRACE,
         "invoke_agent",
         otel.name = "invoke_agent nightshift",
@@ -61,15 +72,16 @@ pub(crate) fn of_work(lease: &Lease, alert: &Alert, now: DateTime<Utc>) -> Span 
         gen_ai.agent.name = "nightshift",
         gen_ai.conversation.id = %lease.case_id,
         case.id = %lease.case_id,
-        case.revision = lease.revision,
-        case.epoch = lease.epoch,
-        trace.within = trace().traceparent(true),
-        trace.begun = nanos(now)
-    )
+        case.revision = i64::from(lease.revision),
+        case.epoch = number(lease.epoch)
+    );
+    // Without a layer of OpenTelemetry there is nothing to set.
+    span.set_parent(context.clone()).ok();
+    span
 }
 
 /// Records the span of a whole triage that has ended, in which any number of workers took part.
-pub(crate) fn triaged(state: &State, status: &str) {
+pub(crate) fn triaged(state: &State, status: &'static str) {
     let (Some(opened), Some(begun)) = (&state.opened, state.opened_at) else {
         return;
     };
@@ -78,32 +90,40 @@ pub(crate) fn triaged(state: &State, status: &str) {
     }
     let alert = &opened.alert;
     let trace = CaseTrace::of(&opened.case_id, opened.revision, alert.trace.as_ref());
-    let within = trace.intake.map(|intake| trace.at(intake, true));
-    let from = trace.parent.as_ref().filter(|_| within.is_none());
-    let conclusion = state.conclusion.as_ref();
-    drop(info_span!(
-        target: TRACE,
-        parent: None,
-        "triage",
-        otel.kind = "internal",
-        trace.id = %trace.trace_id,
-        trace.span = %trace.triage,
-        trace.within = within,
-        trace.parent = from.map(TraceContext::traceparent),
-        trace.begun = nanos(begun),
-        case.id = opened.case_id,
-        case.revision = opened.revision,
-        case.status = status,
-        alert.feed = alert.feed,
-        "alert.type" = alert.kind,
-        alert.severity = alert.severity.as_str(),
-        analyst = opened.analyst.as_str(),
-        verdict = conclusion.map(|one| one.verdict.as_str()),
-        severity = conclusion.map(|one| one.assessed_severity.as_str()),
-        model_calls = state.spent.model_calls,
-        cost.usd = state.spent.usd,
-        "error.type" = (status == "failed").then_some("failed")
-    ));
+    let mut attributes = vec![
+        KeyValue::new("case.id", opened.case_id.clone()),
+        KeyValue::new("case.revision", i64::from(opened.revision)),
+        KeyValue::new("case.status", status),
+        KeyValue::new("alert.feed", alert.feed.clone()),
+        KeyValue::new("alert.type", alert.kind.clone()),
+        KeyValue::new("alert.severity", alert.severity.as_str()),
+        KeyValue::new("analyst", opened.analyst.as_str()),
+        KeyValue::new("model_calls", number(state.spent.model_calls)),
+        KeyValue::new("cost.usd", state.spent.usd),
+    ];
+    if let Some(conclusion) = &state.conclusion {
+        let severity = conclusion.assessed_severity.as_str();
+        attributes.push(KeyValue::new("verdict", conclusion.verdict.as_str()));
+        attributes.push(KeyValue::new("severity", severity));
+    }
+    if status == "failed" {
+        attributes.push(KeyValue::new("error.type", status));
+    }
+    let parent = match (trace.intake, &trace.parent) {
+        (Some(intake), _) => trace.within(intake),
+        (None, Some(parent)) => parent.context(),
+        (None, None) => Context::new(),
+    };
+    EndedSpan {
+        builder: SpanBuilder::from_name("triage")
+            .with_start_time(begun)
+            .with_attributes(attributes),
+        ids: Some(trace.ids(trace.triage)),
+        parent,
+        status: Status::Unset,
+        ended: None,
+    }
+    .record();
     for step in state.steps() {
         stepped(state, &trace, step);
     }
@@ -117,29 +137,68 @@ fn stepped(state: &State, trace: &CaseTrace, step: &Step) {
     let Some(begun) = begun else {
         return;
     };
-    let ended = work.and_then(|work| work.ended_at).or(state.last_at);
-    let failed = match step.outcome {
-        Some(StepOutcome::Failed) => Some("failed"),
-        Some(_) => None,
+    let mut attributes = vec![
+        KeyValue::new("step.id", step.id.to_string()),
+        KeyValue::new("step.status", step.status.as_str()),
+    ];
+    let text = |name, value: &'static str| KeyValue::new(name, value);
+    attributes.extend(
+        step.outcome
+            .map(|outcome| text("step.outcome", outcome.as_str())),
+    );
+    attributes.extend(
+        step.wave
+            .map(|wave| KeyValue::new("step.wave", i64::from(wave))),
+    );
+    match step.outcome {
+        Some(StepOutcome::Failed) => attributes.push(text("error.type", "failed")),
+        Some(_) => {}
         // The case ended before the step.
-        None => Some("unfinished"),
-    };
-    drop(info_span!(
-        target: TRACE,
-        parent: None,
-        "step",
-        otel.kind = "internal",
-        otel.status_code = (step.outcome == Some(StepOutcome::Met)).then_some("OK"),
-        trace.span = %trace.step(&step.id.0),
-        trace.within = trace.traceparent(true),
-        trace.begun = nanos(begun),
-        trace.ended = ended.and_then(nanos),
-        step.id = %step.id,
-        step.status = step.status.as_str(),
-        step.outcome = step.outcome.map(StepOutcome::as_str),
-        step.wave = step.wave,
-        "error.type" = failed
-    ));
+        None => attributes.push(text("error.type", "unfinished")),
+    }
+    EndedSpan {
+        builder: SpanBuilder::from_name("step")
+            .with_start_time(begun)
+            .with_attributes(attributes),
+        ids: Some(trace.ids(trace.step(&step.id.0))),
+        parent: trace.within(trace.triage),
+        status: match step.outcome {
+            Some(StepOutcome::Met) => Status::Ok,
+            _ => Status::Unset,
+        },
+        ended: work.and_then(|work| work.ended_at).or(state.last_at),
+    }
+    .record();
+}
+
+/// A span whose times are in the past, which `tracing` cannot express.
+struct EndedSpan {
+    builder: SpanBuilder,
+    /// The ids that other processes know; `None` where the SDK chooses.
+    ids: Option<SpanIds>,
+    parent: Context,
+    status: Status,
+    /// `None`: now.
+    ended: Option<DateTime<Utc>>,
+}
+
+impl EndedSpan {
+    fn record(self) {
+        let context = match self.ids {
+            Some(ids) => Context::new().with_value(ids),
+            None => Context::new(),
+        };
+        // The id generator reads the current context.
+        let _ids = context.attach();
+        let scope = InstrumentationScope::builder(TRACER).with_version(env!("CARGO_PKG_VERSION"));
+        let tracer = global::tracer_with_scope(scope.build());
+        let mut span = tracer.build_with_context(self.builder, &self.parent);
+        span.set_status(self.status);
+        match self.ended {
+            Some(ended) => span.end_with_timestamp(ended.into()),
+            None => span.end(),
+        }
+    }
 }
 
 /// Returns the span for reading, committing and settling a batch. It is a trace of its own, because it belongs to no
@@ -154,35 +213,28 @@ pub(crate) fn of_batch(kind: &str, source: &str, messages: usize) -> Span {
         messaging.operation.name = "accept",
         "messaging.operation.type" = "process",
         messaging.destination.name = source,
-        messaging.batch.message_count = messages,
-        trace.link = Empty,
+        messaging.batch.message_count = count(messages),
         alerts = Empty,
         cases = Empty,
         "error.type" = Empty
     )
 }
 
-/// Adds links to the traces of the messages of a batch.
+/// Adds links to the traces of the messages of a batch. The SDK limits their number.
 pub(crate) fn batch_read(span: &Span, batch: &[Arrival]) {
     if span.is_disabled() {
         return;
     }
-    let mut links: Vec<String> = Vec::new();
-    let from = |one: &Arrival| {
-        Some(
-            one.alert
-                .trace
-                .as_ref()
-                .or(one.link.as_ref())?
-                .traceparent(),
-        )
-    };
-    for link in batch.iter().filter_map(from) {
-        if links.len() < MOST_LINKS && !links.contains(&link) {
-            links.push(link);
+    let mut known = HashSet::new();
+    let senders = batch
+        .iter()
+        .filter_map(|arrival| arrival.alert.trace.as_ref().or(arrival.link.as_ref()));
+    for sender in senders {
+        let link = sender.span_context();
+        if known.insert(link.clone()) {
+            span.add_link(link);
         }
     }
-    span.record("trace.link", links.join(" "));
 }
 
 /// Records the result of a batch.
@@ -190,8 +242,8 @@ pub(crate) fn batch_ended(span: &Span, taken: &Result<Received, IntakeError>) {
     match taken {
         Ok(received) => {
             let cases = received.accepted.iter().filter(|one| one.opens());
-            span.record("alerts", received.accepted.len());
-            span.record("cases", cases.count());
+            span.record("alerts", count(received.accepted.len()));
+            span.record("cases", count(cases.count()));
         }
         Err(IntakeError::Source(_)) => drop(span.record("error.type", "source")),
         Err(IntakeError::Store(_)) => drop(span.record("error.type", "store")),
@@ -213,27 +265,31 @@ pub fn accepted(kind: &str, source: &str, batch: &[Arrival], accepted: &[Accepte
             Admission::Revision(..) | Admission::Replaced(..) if from.is_some() => None,
             _ => continue,
         };
-        let span = own.as_ref().and_then(|trace| trace.intake);
-        drop(info_span!(
-            target: TRACE,
-            parent: None,
-            "process",
-            otel.name = %format_args!("process {source}"),
-            otel.kind = "consumer",
-            trace.id = own.map(|trace| trace.trace_id.to_string()),
-            trace.span = span.map(|span| span.to_string()),
-            trace.parent = from.map(TraceContext::traceparent),
-            trace.state = from.map(TraceContext::tracestate).filter(|state| !state.is_empty()),
-            trace.link = arrival.link.as_ref().map(TraceContext::traceparent),
-            trace.begun = nanos(arrival.at),
-            messaging.system = kind,
-            messaging.operation.name = "process",
-            "messaging.operation.type" = "process",
-            messaging.destination.name = source,
-            case.id = %case_id,
-            alert.feed = one.feed,
-            outcome = one.admission.as_str()
-        ));
+        let span = own
+            .as_ref()
+            .and_then(|trace| Some(trace.ids(trace.intake?)));
+        let text = |name, value: &str| KeyValue::new(name, value.to_owned());
+        let links = arrival.link.iter().map(TraceContext::span_context);
+        EndedSpan {
+            builder: SpanBuilder::from_name(format!("process {source}"))
+                .with_kind(SpanKind::Consumer)
+                .with_start_time(arrival.at)
+                .with_links(links.map(Link::with_context).collect())
+                .with_attributes([
+                    text("messaging.system", kind),
+                    text("messaging.operation.name", "process"),
+                    text("messaging.operation.type", "process"),
+                    text("messaging.destination.name", source),
+                    text("case.id", &case_id.0),
+                    text("alert.feed", &one.feed),
+                    text("outcome", one.admission.as_str()),
+                ]),
+            ids: span,
+            parent: from.map(TraceContext::context).unwrap_or_default(),
+            status: Status::Unset,
+            ended: None,
+        }
+        .record();
     }
 }
 
@@ -272,7 +328,7 @@ pub(crate) fn of_delivery(destination: &str, due: &Due) -> Span {
 
 /// Returns the span of one attempt to show a case.
 pub(crate) fn of_sending(kind: &str, destination: &str, due: &Due) -> Span {
-    info_span!(
+    let span = info_span!(
         target: TRACE,
         "send",
         otel.name = %format_args!("send {destination}"),
@@ -282,11 +338,15 @@ pub(crate) fn of_sending(kind: &str, destination: &str, due: &Due) -> Span {
         "messaging.operation.type" = "send",
         messaging.destination.name = destination,
         case.id = %due.case_id,
-        case.revision = due.showing.report.revision,
-        report.version = due.showing.version,
-        trace.within = trace_of(due).traceparent(true),
+        case.revision = i64::from(due.showing.report.revision),
+        report.version = number(due.showing.version),
         "error.type" = Empty
-    )
+    );
+    if !span.is_disabled() {
+        let trace = trace_of(due);
+        span.set_parent(trace.within(trace.triage)).ok();
+    }
+    span
 }
 
 /// Records why the case is not shown.
@@ -315,9 +375,13 @@ pub(crate) fn of_destination(name: &str) -> Span {
     error_span!("destination", destination.name = name)
 }
 
-fn nanos(at: DateTime<Utc>) -> Option<u64> {
-    at.timestamp_nanos_opt()
-        .and_then(|nanos| u64::try_from(nanos).ok())
+/// Converts a number for an attribute: `tracing-opentelemetry` exports unsigned numbers as text.
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use nightshift_engine::{
     Again, Analyst, AnalystKind, Clock, DriveError, End, Event, EventBody, Journal, JournalError,
     Measure, Meter, Ports, State, drive, fold,
 };
+use opentelemetry::trace::FutureExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Level};
@@ -145,9 +146,11 @@ impl Triage {
         let span = spans::of_case(&claimed.lease, &claimed.alert);
         let now = self.clock.now();
         // The span is created within the log span, so that its lines belong to the case, too.
-        let work = span.in_scope(|| spans::of_work(&claimed.lease, &claimed.alert, now));
+        let context = spans::context_of(&claimed.lease, &claimed.alert);
+        let work = span.in_scope(|| spans::of_work(&claimed.lease, &context));
         let driving = self.drive_to_end(claimed, release, lost, now);
-        driving.instrument(work).instrument(span).await
+        let driving = driving.instrument(work).with_context(context);
+        driving.instrument(span).await
     }
 
     /// Drives the case until its lease is lost. A write in progress is awaited first, because the lease also ends

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use opentelemetry::trace::{SpanId, TraceId, TraceState};
+
 use super::TraceContext;
 
 /// Maximum length of a header. A later version of `traceparent` may be longer than the 55 bytes of this one.
@@ -26,12 +28,13 @@ impl TraceContext {
             return None;
         }
         let state = tracestate.map(str::trim).filter(|state| is_state(state));
-        Some(Self {
-            trace_id: hex(trace, 32).filter(|id| *id != 0)?,
-            span_id: id(span)?,
-            sampled: hex(flags, 2)? & 1 == 1,
-            state: state.unwrap_or_default().to_owned(),
-        })
+        let state = state.and_then(|state| state.parse().ok());
+        Some(Self::new(
+            trace_id(hex(trace, 32)?)?,
+            span_id(span)?,
+            hex(flags, 2)? & 1 == 1,
+            state.unwrap_or_default(),
+        ))
     }
 
     /// Parses AWS X-Ray's header: `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`.
@@ -46,13 +49,12 @@ impl TraceContext {
             named.next().map(|(_, value)| value.trim())
         };
         let (time, random) = field("Root")?.strip_prefix("1-")?.split_once('-')?;
-        let trace_id = hex(time, 8)? << 96 | hex(random, 24)?;
-        Some(Self {
-            trace_id: Some(trace_id).filter(|id| *id != 0)?,
-            span_id: id(field("Parent")?)?,
-            sampled: field("Sampled") == Some("1"),
-            state: String::new(),
-        })
+        Some(Self::new(
+            trace_id(hex(time, 8)? << 96 | hex(random, 24)?)?,
+            span_id(field("Parent")?)?,
+            field("Sampled") == Some("1"),
+            TraceState::NONE,
+        ))
     }
 
     /// Returns the context in a message's attributes: `traceparent` of the deliverer, of a CloudEvent or of a Pub/Sub
@@ -80,27 +82,23 @@ fn hex(text: &str, digits: usize) -> Option<u128> {
         .then(|| u128::from_str_radix(text, 16).ok())?
 }
 
-fn id(text: &str) -> Option<u64> {
-    let id = u64::try_from(hex(text, 16)?).ok()?;
-    (id != 0).then_some(id)
+fn trace_id(number: u128) -> Option<TraceId> {
+    (number != 0).then(|| TraceId::from(number))
 }
 
+fn span_id(text: &str) -> Option<SpanId> {
+    let number = u64::try_from(hex(text, 16)?).ok()?;
+    (number != 0).then(|| SpanId::from(number))
+}
+
+/// Whether a state is short, plain text without empty values. `TraceState` checks the keys.
 fn is_state(state: &str) -> bool {
-    let is_key = |key: &str| {
-        let fits = |byte: u8| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-*/@".contains(&byte)
-        };
-        !key.is_empty() && key.bytes().all(fits)
+    let has_value = |member: &str| {
+        let pair = member.split_once('=');
+        pair.is_some_and(|(key, value)| !key.trim().is_empty() && !value.is_empty())
     };
-    let is_member = |member: &str| {
-        member
-            .trim()
-            .split_once('=')
-            .is_some_and(|(key, value)| is_key(key) && !value.is_empty() && !value.contains('='))
-    };
-    let is_plain = state.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     state.len() <= MOST_STATE_BYTES
-        && is_plain
+        && state.bytes().all(|byte| (b' '..=b'~').contains(&byte))
         && state.split(',').count() <= MOST_MEMBERS
-        && state.split(',').all(is_member)
+        && state.split(',').all(has_value)
 }

@@ -11,7 +11,8 @@ use anyhow::{Context, anyhow};
 use nightshift_store::{Address, without_password};
 use toml::{Table, Value};
 
-use super::environment::{names, nearest, overlay, settings};
+use super::environment::{names, nearest, overlay, settings, variable};
+use super::otel::{OtelUse, OtelVariables};
 use super::{Config, DEFAULTS, feeds, secret};
 
 /// The default configuration file.
@@ -30,6 +31,8 @@ pub(crate) struct Loaded {
     pub(crate) text: Option<String>,
     /// The names of the environment variables that apply.
     pub(crate) environment: Vec<String>,
+    /// What became of the standard variables of OpenTelemetry.
+    pub(crate) otel: OtelUse,
 }
 
 impl Loaded {
@@ -49,6 +52,7 @@ impl Loaded {
             file,
             text: None,
             environment,
+            otel: OtelUse::default(),
         };
         loaded.config = loaded.config.clone().resolve(loaded.base());
         Ok(loaded)
@@ -106,13 +110,21 @@ pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Loaded> {
             .with_context(|| format!("cannot read the configuration {}", path.display()))
     };
     let text = file.map(read).transpose()?;
+    let standard = OtelVariables::read(variable);
+    standard.remove_defaults(&mut table);
     if let (Some(path), Some(text)) = (file, &text) {
         merge(&mut table, parse(path, text)?);
     }
     let settings = settings().map_err(|problem| anyhow!(problem))?;
-    let environment = lay_over(&mut table, &defaults, settings)?;
+    let mut environment = lay_over(&mut table, &defaults, settings)?;
+    let otel = standard.fill(&mut table, &defaults);
+    environment.extend(otel.names.iter().cloned());
     let loaded = Loaded::of(table, file.map(Path::to_owned), environment)?;
-    Ok(Loaded { text, ..loaded })
+    Ok(Loaded {
+        text,
+        otel,
+        ..loaded
+    })
 }
 
 /// Returns the default configuration file and the variables, if they exist.

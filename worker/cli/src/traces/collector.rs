@@ -1,25 +1,27 @@
-//! Posts spans to a collector: OTLP 1.x over HTTP, binary protobuf
-//! (<https://opentelemetry.io/docs/specs/otlp/#otlphttp>). Nothing is tried again here.
+//! The collector: `opentelemetry-otlp` on the HTTP client that everything else uses
+//! (<https://opentelemetry.io/docs/specs/otlp/#otlphttp>).
 
+use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nightshift_engine::is_loopback;
 use nightshift_llm::KeyRef;
-use opentelemetry_proto::tonic::collector::trace::v1::{
-    ExportTraceServiceRequest, ExportTraceServiceResponse,
+use opentelemetry::KeyValue;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{
+    Protocol, RetryPolicy, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
 };
-use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
-use prost::Message as _;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use opentelemetry_sdk::Resource;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Certificate, Client, StatusCode, Url, redirect, retry};
 use secrecy::ExposeSecret as _;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 
-use super::draft::text;
-use super::export::Post;
-use crate::config::{Secret, Traces, secret_at};
+use super::export::{LastProblem, PATIENCE};
+use crate::config::{Secret, Traces, secret_at, variable};
 
 /// Time to get a connection, TLS included.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -27,36 +29,32 @@ const CONNECT: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(10);
 /// Most of an answer that is read.
 const MOST_BYTES: usize = 64 << 10;
+/// Variables that say how long a batch is tried.
+const TIMEOUTS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
+    "OTEL_EXPORTER_OTLP_TIMEOUT",
+];
 
 /// Where spans go.
 pub(super) struct Collector {
     client: Client,
     url: Url,
     headers: Vec<(HeaderName, Secret)>,
-    resource: Resource,
+    service_name: String,
 }
 
-/// Why spans were not taken.
-#[derive(Debug)]
-pub(super) struct Problem {
-    /// What was seen, without address or secret.
-    pub(super) what: String,
-    pub(super) then: Then,
-}
-
-/// What to do with the same spans then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Then {
-    /// It may take them later.
-    Again,
-    /// It may take them in smaller posts.
-    Smaller,
-    /// It never takes them.
-    Lose,
+/// The exporter of a collector.
+pub(super) struct CollectorExport {
+    pub(super) exporter: SpanExporter,
+    /// What this program is: `OTEL_RESOURCE_ATTRIBUTES`, its name and its version.
+    pub(super) resource: Resource,
+    pub(super) problem: LastProblem,
+    /// Cancelled, it has a batch tried once more at most.
+    pub(super) hurry: CancellationToken,
 }
 
 impl Collector {
-    /// The collector of this configuration; relative paths are taken from `base`.
+    /// Returns the collector of this configuration; relative paths are taken from `base`.
     pub(super) fn new(config: &Traces, base: &Path) -> Result<Self, String> {
         let url = config.url()?;
         let header = |(name, value): (&String, &KeyRef)| {
@@ -66,28 +64,57 @@ impl Collector {
         Ok(Self {
             client: client(config, &url)?,
             headers: config.headers.iter().filter_map(header).collect(),
-            resource: Resource {
-                attributes: vec![
-                    text("service.name", &config.service_name),
-                    text("service.version", env!("CARGO_PKG_VERSION")),
-                ],
-                ..Resource::default()
-            },
+            service_name: config.service_name.clone(),
             url,
         })
     }
 
-    /// Whether there is a value for each header, and it can stand in one.
+    /// Returns the exporter of the library for this collector. Its requests are made by the current runtime, because the
+    /// thread of the batch processor has none.
+    pub(super) fn export(self) -> Result<CollectorExport, String> {
+        let resource = Resource::builder()
+            .with_service_name(self.service_name.clone())
+            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+            .build();
+        let retries = RetryPolicy::recommended().with_max_retries(usize::MAX);
+        let (problem, hurry) = (LastProblem::default(), CancellationToken::new());
+        let endpoint = self.url.to_string();
+        let poster = Poster {
+            collector: Arc::new(self),
+            runtime: Handle::current(),
+            problem: problem.clone(),
+            hurry: hurry.clone(),
+        };
+        let mut builder = SpanExporter::builder()
+            .with_http()
+            .with_http_client(poster)
+            .with_endpoint(endpoint)
+            .with_protocol(Protocol::HttpBinary)
+            .with_retry_policy(retries);
+        if TIMEOUTS.iter().all(|name| variable(name).is_none()) {
+            builder = builder.with_timeout(PATIENCE);
+        }
+        let exporter = builder.build();
+        Ok(CollectorExport {
+            exporter: exporter
+                .map_err(|error| format!("[traces]: no exporter can be made: {error}"))?,
+            resource,
+            problem,
+            hurry,
+        })
+    }
+
+    /// Checks that there is a value for each header, and that it can stand in one.
     pub(super) fn check_headers(&self) -> Result<(), String> {
         self.headers().map(|_| ())
     }
 
-    /// The machine that is posted to.
+    /// Returns the machine that is posted to.
     pub(super) fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// The configured headers with their values as they are now.
+    /// Reads the configured headers with their values as they are now.
     fn headers(&self) -> Result<HeaderMap, String> {
         let read = |(name, secret): &(HeaderName, Secret)| {
             let value = secret().and_then(|secret| {
@@ -102,51 +129,76 @@ impl Collector {
         self.headers.iter().map(read).collect()
     }
 
-    /// Posts spans, and says how many of them the collector did not want.
-    pub(super) async fn post(&self, spans: Vec<Span>) -> Result<u64, Problem> {
+    /// Sends a request of the library. The configured headers override those that it took from `OTEL_*` variables.
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, String> {
+        let mut request = reqwest::Request::try_from(request).map_err(|error| lost(&error))?;
         // A file that is just being replaced is there the next time.
-        let headers = self.headers().map_err(|what| Problem {
-            what,
-            then: Then::Again,
-        })?;
-        let request = self
-            .client
-            .post(self.url.clone())
-            .headers(headers)
-            .header(CONTENT_TYPE, "application/x-protobuf")
-            .body(self.body(spans));
-        let answer = request.send().await.map_err(|error| lost(&error))?;
-        let status = answer.status();
-        if !status.is_success() {
-            return Err(refused(status));
+        for (name, value) in &self.headers()? {
+            request.headers_mut().insert(name, value.clone());
         }
-        Ok(rejected(answer).await)
-    }
-
-    fn body(&self, spans: Vec<Span>) -> Vec<u8> {
-        let resource_spans = match spans.is_empty() {
-            true => Vec::new(),
-            false => vec![ResourceSpans {
-                resource: Some(self.resource.clone()),
-                scope_spans: vec![ScopeSpans {
-                    scope: Some(InstrumentationScope {
-                        name: "nightshift".to_owned(),
-                        version: env!("CARGO_PKG_VERSION").to_owned(),
-                        ..InstrumentationScope::default()
-                    }),
-                    spans,
-                    ..ScopeSpans::default()
-                }],
-                ..ResourceSpans::default()
-            }],
-        };
-        ExportTraceServiceRequest { resource_spans }.encode_to_vec()
+        let mut answer = self
+            .client
+            .execute(request)
+            .await
+            .map_err(|error| lost(&error))?;
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = answer.status();
+        if let Some(wait) = answer.headers().get(RETRY_AFTER) {
+            response.headers_mut().insert(RETRY_AFTER, wait.clone());
+        }
+        let mut body = Vec::new();
+        while let Ok(Some(chunk)) = answer.chunk().await {
+            body.extend_from_slice(&chunk);
+            if body.len() > MOST_BYTES {
+                return Ok(response);
+            }
+        }
+        *response.body_mut() = body.into();
+        Ok(response)
     }
 }
 
-impl Post for Collector {
-    fn post(&self, spans: Vec<Span>) -> impl Future<Output = Result<u64, Problem>> + Send {
-        Self::post(self, spans)
+/// The HTTP client of the library's exporter.
+struct Poster {
+    collector: Arc<Collector>,
+    runtime: Handle,
+    problem: LastProblem,
+    hurry: CancellationToken,
+}
+
+impl fmt::Debug for Poster {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Poster").finish_non_exhaustive()
+    }
+}
+
+#[async_trait::async_trait]
+impl HttpClient for Poster {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let collector = Arc::clone(&self.collector);
+        let sent = self
+            .runtime
+            .spawn(async move { collector.send(request).await });
+        let sent = match sent.await {
+            Ok(sent) => sent,
+            Err(_) => Err("the program ends".to_owned()),
+        };
+        self.problem.set(match &sent {
+            Ok(response) if response.status().is_success() => String::new(),
+            Ok(response) => refused(response.status()),
+            Err(problem) => problem.clone(),
+        });
+        match sent {
+            Ok(response) if response.status().is_success() => Ok(response),
+            // The library tries no other status again.
+            _ if self.hurry.is_cancelled() => {
+                let mut last = Response::new(Bytes::new());
+                *last.status_mut() = StatusCode::BAD_REQUEST;
+                Ok(last)
+            }
+            Ok(response) => Ok(response),
+            Err(problem) => Err(problem.into()),
+        }
     }
 }
 
@@ -177,8 +229,8 @@ fn client(config: &Traces, url: &Url) -> Result<Client, String> {
         .map_err(|error| format!("[traces]: no HTTP client can be made: {error}"))
 }
 
-/// Errors of the client without its address, which may be a secret.
-fn lost(error: &reqwest::Error) -> Problem {
+/// Describes an error of the client without its address, which may be a secret.
+fn lost(error: &reqwest::Error) -> String {
     let mut what = match () {
         () if error.is_timeout() => "it did not answer in time".to_owned(),
         () if error.is_connect() => "it cannot be reached".to_owned(),
@@ -191,42 +243,17 @@ fn lost(error: &reqwest::Error) -> Problem {
         }
         cause = inner.source();
     }
-    Problem {
-        what,
-        then: Then::Again,
-    }
+    what
 }
 
-fn refused(status: StatusCode) -> Problem {
+fn refused(status: StatusCode) -> String {
     let hint = match status.as_u16() {
         300..=399 => " (redirects are not followed: write where it leads)",
         401 | 403 => " (are the `headers` right?)",
         404 | 405 => " (is the path right? most collectors take /v1/traces)",
-        413 => " (it does not take even one span of that size)",
+        413 => " (is OTEL_BSP_MAX_EXPORT_BATCH_SIZE small enough?)",
         415 => " (it wants something else than binary protobuf)",
         _ => "",
     };
-    Problem {
-        what: format!("it said {status}{hint}"),
-        then: match status.as_u16() {
-            // Those that OTLP names.
-            429 | 502 | 503 | 504 => Then::Again,
-            413 => Then::Smaller,
-            _ => Then::Lose,
-        },
-    }
-}
-
-/// How many spans the collector did not want, as far as it says so.
-async fn rejected(mut answer: reqwest::Response) -> u64 {
-    let mut body = Vec::new();
-    while let Ok(Some(chunk)) = answer.chunk().await {
-        body.extend_from_slice(&chunk);
-        if body.len() > MOST_BYTES {
-            return 0;
-        }
-    }
-    let answer = ExportTraceServiceResponse::decode(body.as_slice()).unwrap_or_default();
-    let partial = answer.partial_success.unwrap_or_default();
-    u64::try_from(partial.rejected_spans).unwrap_or(0)
+    format!("it said {status}{hint}")
 }

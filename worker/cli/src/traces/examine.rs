@@ -1,10 +1,11 @@
-//! A look at the collector: whether it takes spans, asked with a post that holds none.
+//! The check of the doctor: whether the collector takes spans, asked with an export that holds none.
 
 use std::path::Path;
 
 use nightshift_engine::Checkup;
+use opentelemetry_sdk::trace::SpanExporter as _;
 
-use super::Collector;
+use super::collector::Collector;
 use crate::config::Traces;
 
 /// What is lost where spans are not taken.
@@ -30,14 +31,24 @@ pub(crate) async fn examine(config: Traces, base: &Path) -> Checkup {
         );
         return checkup;
     }
-    match collector.post(Vec::new()).await {
-        Ok(_) => checkup.saw(format!("{} takes spans", collector.host())),
+    let host = collector.host().to_owned();
+    match export_nothing(collector).await {
+        Ok(()) => checkup.saw(format!("{host} takes spans")),
         Err(problem) => checkup.error(
             "traces.collector",
-            format!("{}: {}", collector.host(), problem.what),
+            format!("{host}: {problem}"),
             WHY,
             "write its address for OTLP over HTTP, mostly https://HOST:4318/v1/traces (4317 is gRPC), and let the worker reach it",
         ),
     }
     checkup
+}
+
+/// Exports no span, once.
+async fn export_nothing(collector: Collector) -> Result<(), String> {
+    let mut export = collector.export()?;
+    export.hurry.cancel();
+    export.exporter.set_resource(&export.resource);
+    let exported = export.exporter.export(Vec::new()).await;
+    exported.map_err(|_| export.problem.get())
 }

@@ -1,309 +1,210 @@
-//! Takes spans out of the queue and posts them, in batches. What the collector does not take is tried for a minute, and
-//! then lost and counted: traces are of use, and never in the way.
+//! Exports batches through `opentelemetry-otlp` and logs once a minute what is lost.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use backon::{BackoffBuilder as _, ExponentialBuilder};
-use opentelemetry_proto::tonic::trace::v1::Span;
-use tokio::sync::mpsc::Receiver;
-use tokio::time::Instant;
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use tokio_util::sync::CancellationToken;
 
-use super::collector::{Problem, Then};
-use super::queue::{Held, count};
+use super::backlog::{Backlog, bytes_of, count};
 
-/// Most spans of a post.
-const BATCH: usize = 512;
-/// How long a post waits for more spans.
-const GATHER: Duration = Duration::from_secs(1);
 /// How long one batch is tried.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// Shortest time between two lines about the same trouble.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Whom spans are posted to.
-pub(super) trait Post: Send + Sync {
-    /// Posts spans, and says how many of them were not wanted.
-    fn post(&self, spans: Vec<Span>) -> impl Future<Output = Result<u64, Problem>> + Send;
-}
+/// Why the collector did not take the last batch. The exporter of the library does not say it.
+#[derive(Debug, Default, Clone)]
+pub(super) struct LastProblem(Arc<Mutex<String>>);
 
-/// Posts what is in the queue.
-pub(super) struct Exporter<P> {
-    collector: P,
-    spans: Receiver<Span>,
-    held: Arc<Held>,
-    stop: CancellationToken,
-    lines: Lines,
-}
-
-/// What is said, and not more often than once in a while.
-#[derive(Debug, Default)]
-struct Lines {
-    last: Option<Instant>,
-    is_trouble: bool,
-}
-
-impl Lines {
-    /// Something is wrong: whether that is told now.
-    fn trouble(&mut self) -> bool {
-        self.is_trouble = true;
-        self.is_due()
+impl LastProblem {
+    pub(super) fn set(&self, problem: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }
 
-    /// Spans are taken: whether that is told now.
-    fn well(&mut self, lost: bool) -> bool {
-        let is_told = (self.is_trouble || lost) && self.is_due();
-        self.is_trouble &= !is_told;
-        is_told
-    }
-
-    fn is_due(&mut self) -> bool {
-        let is_due = self.last.is_none_or(|at| at.elapsed() >= QUIET);
-        if is_due {
-            self.last = Some(Instant::now());
-        }
-        is_due
+    pub(super) fn get(&self) -> String {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
-impl<P: Post> Exporter<P> {
-    pub(super) fn new(
-        collector: P,
-        spans: Receiver<Span>,
-        held: Arc<Held>,
-        stop: CancellationToken,
-    ) -> Self {
-        Self {
-            collector,
-            spans,
-            held,
-            stop,
-            lines: Lines::default(),
-        }
-    }
+/// Counts what an exporter exports.
+#[derive(Debug)]
+pub(super) struct CountingExporter<E> {
+    pub(super) inner: E,
+    pub(super) problem: LastProblem,
+    pub(super) backlog: Arc<Backlog>,
+    /// Cancelled when the last batch is done with.
+    pub(super) ended: CancellationToken,
+    pub(super) lines: Mutex<Lines>,
+}
 
-    /// Runs until it is told to stop and the queue is empty.
-    pub(super) async fn run(mut self) {
-        loop {
-            let batch = self.gather().await;
-            if batch.is_empty() {
-                return;
-            }
-            self.send(&batch).await;
-        }
-    }
-
-    /// The next batch; an empty one is the end.
-    async fn gather(&mut self) -> Vec<Span> {
-        let mut batch = Vec::new();
-        tokio::select! {
-            biased;
-            _ = self.spans.recv_many(&mut batch, BATCH) => {}
-            () = self.stop.cancelled() => return batch,
-        }
-        let deadline = Instant::now() + GATHER;
-        while batch.len() < BATCH {
-            let room = BATCH - batch.len();
-            tokio::select! {
-                biased;
-                more = self.spans.recv_many(&mut batch, room) => if more == 0 { break },
-                () = self.stop.cancelled() => break,
-                () = tokio::time::sleep_until(deadline) => break,
+impl<E: SpanExporter> SpanExporter for CountingExporter<E> {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let (bytes, spans) = (batch.iter().map(bytes_of).sum(), batch.len());
+        self.problem.set(String::new());
+        let exported = self.inner.export(batch).await;
+        self.backlog.free(bytes, spans);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        match &exported {
+            Ok(()) => self.log_success(&mut lines, now),
+            Err(error) => {
+                self.backlog.lose(count(spans));
+                let problem = self.problem.get();
+                let why = match problem.is_empty() {
+                    true => error.to_string(),
+                    false => problem,
+                };
+                self.log_trouble(&mut lines, now, &why);
             }
         }
-        batch
+        exported
     }
 
-    /// Posts a batch, in halves of halves where it is more than is taken at once.
-    async fn send(&mut self, batch: &[Span]) {
-        let until = Instant::now() + PATIENCE;
-        let mut parts = vec![batch];
-        while let Some(part) = parts.pop() {
-            if self.send_part(part, until).await {
-                self.held.done(part);
-            } else {
-                let (first, second) = part.split_at(part.len() / 2);
-                parts.extend([second, first]);
-            }
-        }
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        let result = self.inner.shutdown_with_timeout(timeout);
+        self.backlog.log_unexported();
+        self.ended.cancel();
+        result
     }
 
-    /// Posts spans until they are taken or lost, and begins no try after this time but the first; false where fewer of them
-    /// might be taken.
-    async fn send_part(&mut self, spans: &[Span], until: Instant) -> bool {
-        let mut pauses = ExponentialBuilder::new()
-            .with_min_delay(Duration::from_secs(1))
-            .with_max_delay(Duration::from_secs(15))
-            .with_jitter()
-            .without_max_times()
-            .build();
-        loop {
-            let problem = match self.collector.post(spans.to_vec()).await {
-                Ok(rejected) => {
-                    self.taken(rejected);
-                    return true;
-                }
-                Err(problem) => problem,
-            };
-            if problem.then == Then::Smaller && spans.len() > 1 {
-                return false;
-            }
-            let is_tried = problem.then == Then::Again && Instant::now() < until;
-            let pause = pauses
-                .next()
-                .filter(|_| is_tried && !self.stop.is_cancelled());
-            if pause.is_none() {
-                self.held.lose(count(spans));
-            }
-            self.tell(&problem.what);
-            let Some(pause) = pause else { return true };
-            // Told to stop, it tries once more.
-            drop(tokio::time::timeout(pause, self.stop.cancelled()).await);
-        }
+    fn set_resource(&mut self, resource: &Resource) {
+        self.inner.set_resource(resource);
     }
+}
 
-    fn taken(&mut self, rejected: u64) {
-        if rejected > 0 {
-            self.held.lose(rejected);
-            return self.tell("it did not want some of the spans");
-        }
-        if !self.lines.well(self.held.has_lost()) {
+impl<E> CountingExporter<E> {
+    fn log_success(&self, lines: &mut Lines, now: Instant) {
+        if !lines.success(self.backlog.has_lost(), now) {
             return;
         }
-        match self.held.take_lost() {
+        match self.backlog.take_lost() {
             0 => tracing::info!("the collector takes spans; no more were lost"),
             spans => tracing::warn!(spans, "the collector takes spans; these were lost"),
         }
     }
 
-    /// Says what is wrong and how much was lost, once in a while.
-    fn tell(&mut self, why: &str) {
-        if self.lines.trouble() {
-            let spans = self.held.take_lost();
+    fn log_trouble(&self, lines: &mut Lines, now: Instant, why: &str) {
+        if lines.trouble(now) {
+            let spans = self.backlog.take_lost();
             tracing::warn!(why, spans, "spans cannot be exported; these were lost");
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+/// Decides what is logged, so that it is a line a minute at most.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    last: Option<Instant>,
+    is_trouble: bool,
+}
 
-    use super::super::queue::queue;
+impl Lines {
+    /// Notes that something is wrong, and returns whether to log it now.
+    fn trouble(&mut self, now: Instant) -> bool {
+        self.is_trouble = true;
+        self.is_due(now)
+    }
+
+    /// Notes that spans were taken, and returns whether to log it now.
+    fn success(&mut self, has_lost: bool, now: Instant) -> bool {
+        let is_logged = (self.is_trouble || has_lost) && self.is_due(now);
+        self.is_trouble &= !is_logged;
+        is_logged
+    }
+
+    fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = self
+            .last
+            .is_none_or(|last| now.saturating_duration_since(last) >= QUIET);
+        if is_due {
+            self.last = Some(now);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use opentelemetry::InstrumentationScope;
+    use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status};
+    use opentelemetry_sdk::error::OTelSdkError;
+    use opentelemetry_sdk::trace::{SpanEvents, SpanLinks};
+
     use super::*;
 
-    /// What a collector says of a post, told how many posts came before and how many spans were taken of them.
-    type Says = fn(&[Span], usize, usize) -> Option<Then>;
-
-    /// A collector that takes what it has nothing to say of, and does not answer at all where it would lose spans.
-    struct Fake {
-        says: Says,
-        posts: AtomicUsize,
-        taken: Arc<Mutex<Vec<String>>>,
-    }
-
-    impl Post for Fake {
-        async fn post(&self, spans: Vec<Span>) -> Result<u64, Problem> {
-            let posts = self.posts.fetch_add(1, Ordering::Relaxed);
-            let taken = self.taken.lock().unwrap().len();
-            match (self.says)(&spans, posts, taken) {
-                None => {
-                    let names = spans.into_iter().map(|one| one.name);
-                    self.taken.lock().unwrap().extend(names);
-                    Ok(0)
-                }
-                Some(Then::Lose) => std::future::pending().await,
-                Some(then) => Err(Problem {
-                    what: "no".to_owned(),
-                    then,
-                }),
-            }
+    pub(in super::super) fn span(name: &str) -> SpanData {
+        SpanData {
+            span_context: SpanContext::empty_context(),
+            parent_span_id: SpanId::INVALID,
+            parent_span_is_remote: false,
+            span_kind: SpanKind::Internal,
+            name: name.to_owned().into(),
+            start_time: UNIX_EPOCH,
+            end_time: UNIX_EPOCH,
+            attributes: Vec::new(),
+            dropped_attributes_count: 0,
+            events: SpanEvents::default(),
+            links: SpanLinks::default(),
+            status: Status::Unset,
+            instrumentation_scope: InstrumentationScope::default(),
         }
     }
 
-    /// What of these is taken within five minutes, how many are not, and after how many seconds all is over.
-    async fn exported(names: &[&str], says: Says) -> (Vec<String>, u64, u64) {
-        let taken = Arc::default();
-        let fake = Fake {
-            says,
-            posts: AtomicUsize::new(0),
-            taken: Arc::clone(&taken),
-        };
-        let (queue, out) = queue();
-        for name in names {
-            queue.add(Span {
-                name: (*name).to_owned(),
-                ..Span::default()
-            });
+    /// Takes no spans.
+    #[derive(Debug)]
+    struct Away;
+
+    impl SpanExporter for Away {
+        async fn export(&self, _: Vec<SpanData>) -> OTelSdkResult {
+            Err(OTelSdkError::InternalFailure("no".to_owned()))
         }
-        let held = queue.held();
-        let before = Instant::now();
-        drop(queue);
-        let mut exporter = Exporter::new(fake, out, Arc::clone(&held), CancellationToken::new());
-        // What is told is counted no more.
-        exporter.lines.last = Some(before + Duration::from_secs(60 * 60));
-        drop(tokio::time::timeout(Duration::from_secs(300), exporter.run()).await);
-        let taken = taken.lock().unwrap().clone();
-        (taken, held.take_unexported(), before.elapsed().as_secs())
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn what_is_too_much_at_once_goes_in_halves_and_one_that_is_too_large_is_lost_alone() {
-        let names = ["a", "b", "c", "huge", "d", "e", "f"];
-        let (taken, lost, _) = exported(&names, |spans, _, _| {
-            let is_too_much = spans.len() > 2 || spans.iter().any(|one| one.name == "huge");
-            is_too_much.then_some(Then::Smaller)
-        })
-        .await;
-        assert_eq!(taken, ["a", "b", "c", "d", "e", "f"]);
-        assert_eq!(lost, 1);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_batch_is_tried_for_a_minute() {
-        let away = |_: &[Span], posts, _| (posts < 4).then_some(Then::Again);
-        let (taken, lost, secs) = exported(&["a", "b"], away).await;
-        assert_eq!((taken.len(), lost), (2, 0));
-        assert!(secs < 60, "{secs}");
-        let (taken, lost, secs) = exported(&["a", "b"], |_, _, _| Some(Then::Again)).await;
-        assert_eq!((taken.len(), lost), (0, 2));
-        assert!((60..91).contains(&secs), "{secs}");
-        // In parts, too: it takes one at once, and is away from the third on.
-        let parts = |spans: &[Span], _, taken| match spans.len() {
-            1 => (taken >= 2).then_some(Then::Again),
-            _ => Some(Then::Smaller),
+    #[tokio::test]
+    async fn spans_for_a_collector_that_is_away_are_counted_as_lost() {
+        let backlog = Arc::new(Backlog::new(100));
+        let exporter = CountingExporter {
+            inner: Away,
+            problem: LastProblem::default(),
+            backlog: Arc::clone(&backlog),
+            ended: CancellationToken::new(),
+            // Losses that are logged are no longer counted.
+            lines: Mutex::new(Lines {
+                last: Some(Instant::now()),
+                is_trouble: false,
+            }),
         };
-        let (taken, lost, secs) = exported(&["x"; 16], parts).await;
-        assert_eq!((taken.len(), lost), (2, 14));
-        assert!((60..91).contains(&secs), "{secs}");
+        let batch: Vec<SpanData> = ["a", "b", "c"].map(span).into();
+        assert!(batch.iter().all(|span| backlog.admit(span)));
+        exporter.export(batch).await.unwrap_err();
+        assert_eq!(backlog.take_lost(), 3);
+        // No span waits any more.
+        assert_eq!(format!("{backlog:?}"), format!("{:?}", Backlog::new(100)));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn what_was_taken_of_a_batch_is_not_said_to_be_lost() {
-        let hangs = |spans: &[Span], _, taken| match spans.len() {
-            1 => (taken >= 3).then_some(Then::Lose),
-            _ => Some(Then::Smaller),
-        };
-        let (taken, lost, _) = exported(&["x"; 8], hangs).await;
-        assert_eq!((taken.len(), lost), (3, 5));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn trouble_that_comes_and_goes_is_a_line_a_minute() {
+    #[test]
+    fn trouble_that_comes_and_goes_is_a_line_a_minute() {
         let mut lines = Lines::default();
-        assert!(!lines.well(false), "there is nothing to tell");
-        let mut told = 0;
+        let mut now = Instant::now();
+        assert!(!lines.success(false, now), "there is nothing to log");
+        let mut logged = 0;
         for _ in 0..120 {
-            told += u32::from(lines.trouble()) + u32::from(lines.well(false));
-            tokio::time::advance(Duration::from_secs(1)).await;
+            logged += u32::from(lines.trouble(now)) + u32::from(lines.success(false, now));
+            now += Duration::from_secs(1);
         }
-        assert_eq!(told, 2);
-        assert!(lines.trouble());
-        tokio::time::advance(QUIET).await;
-        assert!(lines.well(false) && !lines.well(false));
-        tokio::time::advance(QUIET).await;
-        assert!(!lines.well(false) && lines.well(true));
+        assert_eq!(logged, 2);
+        assert!(lines.trouble(now));
+        now += QUIET;
+        assert!(lines.success(false, now) && !lines.success(false, now));
+        now += QUIET;
+        assert!(!lines.success(false, now) && lines.success(true, now));
     }
 }

@@ -3,6 +3,7 @@
 use nightshift_alert::CaseTrace;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::Came;
 use crate::fold::step_of;
@@ -13,11 +14,23 @@ const TRACE: &str = "nightshift::trace";
 const CONTENT: &str = "nightshift::content";
 
 /// Creates the span of a command, within that of its step if it has one. A step may continue in another process, so
-/// its span is known by its id and written when the case ends.
+/// its span is known by its id and recorded when the case ends.
 fn of(command: &Command, state: &State) -> Span {
     let step = command.id().and_then(step_of);
     let step = step.as_ref().map(|step| step.0.as_str());
-    let within = || Some(trace_of(state)?.within_step(step?));
+    let span = new_span(command, step, state);
+    if let (Some(step), false) = (step, span.is_disabled())
+        && let Some(trace) = trace_of(state)
+    {
+        // Without a layer of OpenTelemetry there is nothing to set.
+        span.set_parent(trace.within(trace.step(step))).ok();
+    }
+    span
+}
+
+fn new_span(command: &Command, step: Option<&str>, state: &State) -> Span {
+    // `tracing-opentelemetry` exports unsigned numbers as text.
+    let epoch = i64::try_from(state.epoch).unwrap_or(i64::MAX);
     match command {
         Command::Ask { id, question } => info_span!(
             target: TRACE,
@@ -26,8 +39,7 @@ fn of(command: &Command, state: &State) -> Span {
             otel.kind = "internal",
             command = %id,
             step.id = step,
-            case.epoch = state.epoch,
-            trace.within = within(),
+            case.epoch = epoch,
             "error.type" = Empty
         ),
         Command::Call { id, call } => {
@@ -41,8 +53,7 @@ fn of(command: &Command, state: &State) -> Span {
                 "gen_ai.tool.type" = "function",
                 gen_ai.tool.call.id = %id,
                 step.id = step,
-                case.epoch = state.epoch,
-                trace.within = within(),
+                case.epoch = epoch,
                 gen_ai.tool.call.arguments = Empty,
                 gen_ai.tool.call.result = Empty,
                 "error.type" = Empty

@@ -21,7 +21,7 @@ pub(super) fn of(provider: &str, model: &str, request: &ChatRequest) -> Span {
         gen_ai.operation.name = "chat",
         gen_ai.provider.name = name(provider),
         gen_ai.request.model = model,
-        gen_ai.request.max_tokens = request.max_output_tokens,
+        gen_ai.request.max_tokens = i64::from(request.max_output_tokens),
         gen_ai.response.id = Empty,
         gen_ai.response.finish_reasons = Empty,
         gen_ai.usage.input_tokens = Empty,
@@ -67,9 +67,14 @@ pub(super) fn ended(span: &Span, failure: Option<&str>, usage: Usage, usd: f64) 
     if span.is_disabled() {
         return;
     }
-    span.record("gen_ai.usage.input_tokens", usage.input_tokens);
-    span.record("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens);
-    span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+    // `tracing-opentelemetry` exports unsigned numbers as text.
+    let number = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
+    span.record("gen_ai.usage.input_tokens", number(usage.input_tokens));
+    span.record(
+        "gen_ai.usage.cache_read.input_tokens",
+        number(usage.cached_tokens),
+    );
+    span.record("gen_ai.usage.output_tokens", number(usage.output_tokens));
     span.record("cost.usd", usd);
     if let Some(failure) = failure {
         span.record("error.type", failure);

@@ -24,7 +24,7 @@ impl Trace {
         let state = from.map(TraceContext::tracestate);
         Self {
             traceparent: trace.traceparent(is_sampled),
-            tracestate: state.unwrap_or_default().to_owned(),
+            tracestate: state.unwrap_or_default(),
         }
     }
 

@@ -1,0 +1,81 @@
+//! What leaves the house in a span: texts are redacted, bounded and on one line, and each name stands once.
+
+use std::collections::HashSet;
+
+use nightshift_alert::text::{cut, redact, strip_hidden, whole_words};
+use opentelemetry::trace::Status;
+use opentelemetry::{Array, KeyValue, StringValue, Value};
+use opentelemetry_sdk::trace::SpanData;
+
+/// Most bytes of what was asked and answered, in one attribute.
+const MOST_CONTENT_BYTES: usize = 32_000;
+/// Attributes that hold it, as the GenAI conventions name them.
+const CONTENTS: [&str; 5] = [
+    "gen_ai.system_instructions",
+    "gen_ai.input.messages",
+    "gen_ai.output.messages",
+    "gen_ai.tool.call.arguments",
+    "gen_ai.tool.call.result",
+];
+/// Ids that look random, and are no secrets: this program made them, or a provider for its answer.
+const IDS: [&str; 4] = [
+    "case.id",
+    "gen_ai.conversation.id",
+    "gen_ai.tool.call.id",
+    "gen_ai.response.id",
+];
+/// Most characters of one.
+const MOST_OF_ID: usize = 200;
+/// Attributes of which the conventions want a list, and there is one value.
+const LISTS: [&str; 1] = ["gen_ai.response.finish_reasons"];
+
+/// Cleans the texts of a span, and marks it as failed where it has an `error.type`.
+pub(super) fn clean_span(span: &mut SpanData) {
+    span.name = clean(&span.name).into();
+    // What is recorded again counts.
+    let mut names = HashSet::new();
+    span.attributes.reverse();
+    span.attributes.retain(|one| names.insert(one.key.clone()));
+    span.attributes.reverse();
+    for attribute in &mut span.attributes {
+        clean_attribute(attribute);
+    }
+    if names.iter().any(|name| name.as_str() == "error.type") {
+        span.status = Status::error("");
+    }
+    // The clock may have been set back meanwhile.
+    span.end_time = span.end_time.max(span.start_time);
+}
+
+fn clean_attribute(attribute: &mut KeyValue) {
+    let Value::String(text) = &attribute.value else {
+        return;
+    };
+    let (name, text) = (attribute.key.as_str(), text.as_str());
+    let text = match () {
+        () if IDS.contains(&name) => cut(text, MOST_OF_ID).into_owned(),
+        () if CONTENTS.contains(&name) => content(text),
+        () => clean(text),
+    };
+    let text = StringValue::from(text);
+    attribute.value = match LISTS.contains(&name) {
+        true => Value::Array(Array::String(vec![text])),
+        false => Value::String(text),
+    };
+}
+
+/// A text as it may stand in an attribute.
+fn clean(text: &str) -> String {
+    crate::logs::clean(text, false)
+}
+
+/// What was asked or answered: redacted when it came in, and once more on its way out.
+fn content(text: &str) -> String {
+    let head = text.get(..text.floor_char_boundary(MOST_CONTENT_BYTES));
+    let (visible, _) = strip_hidden(head.unwrap_or_default());
+    let (redacted, _) = redact(&visible);
+    match text.len() > MOST_CONTENT_BYTES {
+        true => format!("{}…", whole_words(&redacted)),
+        false => cut(&redacted, MOST_CONTENT_BYTES).into_owned(),
+    }
+}
