@@ -26,6 +26,7 @@ mod exoneration;
 mod finding;
 mod fold;
 mod journal;
+mod ledger_row;
 mod limits;
 mod measure;
 mod outward;
@@ -41,6 +42,7 @@ mod state;
 mod strategy;
 mod tool;
 mod trail;
+mod verdict_advice;
 mod verdict_policy;
 mod verify;
 mod view;
@@ -69,6 +71,7 @@ pub use exoneration::{
 pub use finding::{Finding, FindingDraft, Quote, QuoteDraft, Stance};
 pub use fold::{apply, fold};
 pub use journal::{UnreadableEvent, read_event};
+pub use ledger_row::{CoveredBy, LedgerRow};
 pub use limits::{Cap, Cost, Limits};
 pub use measure::{Measure, ModelTokens};
 pub use nightshift_alert::JsonText;
@@ -94,6 +97,6 @@ pub use tool::{
     Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec, Trust,
     TrustedPath,
 };
-pub use verdict_policy::lookup::register_calls;
-pub use verdict_policy::{CoveredBy, LedgerRow, check, clears, ledger};
+pub use verdict_policy::lookup::{MOST_LOOKUPS, register_calls};
+pub use verdict_policy::{check, clears, ledger};
 pub use verify::{Checked, Verified, Violation, verify};

@@ -2,6 +2,7 @@
 
 use nightshift_alert::{IndicatorKind, Role};
 
+use crate::Exoneration;
 use crate::verdict_policy::ledger::{Kind, Subject};
 
 /// Name of the register of authorised scanners.
@@ -19,6 +20,8 @@ pub(crate) struct RegisterRow<'a> {
     account: Option<&'a str>,
     /// Subjects for which the row is requested.
     asked: Vec<&'a str>,
+    /// Whether the row is there, and lacks only what the columns say.
+    is_there: bool,
 }
 
 impl<'a> RegisterRow<'a> {
@@ -67,6 +70,30 @@ impl<'a> RegisterRow<'a> {
             columns,
             account: subject.account.as_deref().filter(|_| needs_account),
             asked: vec![value],
+            is_there: false,
+        }
+    }
+
+    /// The row of a record that lacks a subject in this column.
+    pub(crate) fn of_record(
+        record: &'a Exoneration,
+        column: &'static str,
+        subject: &'a Subject,
+    ) -> Self {
+        let value = subject.value.as_str();
+        Self {
+            register: match record.kind.as_str() {
+                "identity" => "identities",
+                "asset" => "assets",
+                "change" => "changes",
+                _ => SCANNERS,
+            },
+            subjects: vec![&record.reference],
+            is_alone: false,
+            columns: vec![(column, vec![value])],
+            account: None,
+            asked: vec![value],
+            is_there: true,
         }
     }
 
@@ -82,6 +109,7 @@ impl<'a> RegisterRow<'a> {
     fn takes(&self, other: &Self) -> bool {
         let both_alone = self.is_alone && other.is_alone && self.register == SCANNERS;
         self.register == other.register
+            && self.is_there == other.is_there
             && self.account == other.account
             && (self.subjects == other.subjects || both_alone)
     }
@@ -100,6 +128,9 @@ impl<'a> RegisterRow<'a> {
 
     /// Returns the question to the keeper about findings of this type.
     pub(crate) fn question(&self, finding_type: &str) -> String {
+        if self.is_there {
+            return self.lacking();
+        }
         let mut cells = format!("subject={}", named(&self.subjects));
         if let Some(account) = self.account {
             cells = format!("{cells}, account={account}");
@@ -111,6 +142,21 @@ impl<'a> RegisterRow<'a> {
             "Whether this was allowed: {}. If it was, a row in the register of {}: {cells}, expected_findings={finding_type}, approved_by=…, valid_until=…",
             named(&self.asked),
             self.register
+        )
+    }
+
+    /// The question about a row that is there.
+    fn lacking(&self) -> String {
+        let columns = self.columns.iter();
+        let columns: Vec<String> = columns
+            .map(|(column, values)| format!("{} to `{column}`", named(values)))
+            .collect();
+        format!(
+            "Whether this was allowed: {}. If it was, the row {} in the register of {} lacks it: add {}",
+            named(&self.asked),
+            named(&self.subjects),
+            self.register,
+            columns.join(", ")
         )
     }
 }

@@ -6,86 +6,32 @@
 //! show, and reports where they were not read whole. [`coverage`] decides which records cover a subject. An analyst
 //! has no part in any of it.
 
-mod coverage;
+pub(crate) mod coverage;
 pub(crate) mod ledger;
 pub(crate) mod log;
 pub(crate) mod lookup;
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, IndicatorKind, Role};
-use serde::{Deserialize, Serialize};
+use nightshift_alert::{Alert, Role};
 
-use crate::register_row::RegisterRow;
-use crate::{EvidenceId, Exoneration, NotCleared, State, Trust, watch_list};
+use crate::{CoveredBy, Exoneration, LedgerRow, NotCleared, State, watch_list};
 use coverage::{Covering, Records};
-use ledger::{Kind, Subject};
-
-/// Maximum number of lines about what is missing.
-const MOST_MISSING: usize = 6;
-/// One row of the ledger, as reports show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LedgerRow {
-    /// Type of the subject: `principal`, `ip`, `access_key`, `call`, `unreadable`, `unseen`, …
-    pub subject_type: String,
-    /// Value of the subject.
-    pub subject: String,
-    /// Role of the subject.
-    pub role: Role,
-    /// Place of the subject: evidence and JSON pointer, such as `E0:/indicators/2`.
-    #[serde(default)]
-    pub place: String,
-    /// Trust in that place.
-    #[serde(default)]
-    pub trust: Trust,
-    /// Whether a benign verdict requires the subject to be covered.
-    pub required: bool,
-    /// Record that covers the subject; the last one when several follow each other.
-    pub covered_by: Option<CoveredBy>,
-    /// What would cover the subject, or why it is not covered. `None` when it is covered or not required.
-    pub missing: Option<String>,
-}
-
-/// Record that covers a subject.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CoveredBy {
-    /// Kind of the record.
-    pub kind: String,
-    /// Reference of the record.
-    #[serde(rename = "ref")]
-    pub reference: String,
-    /// Approver of the record.
-    pub approved_by: String,
-    /// End of validity; open when `None`.
-    pub until: Option<DateTime<Utc>>,
-    /// Evidence that holds the record.
-    pub evidence: Option<EvidenceId>,
-}
-
-impl From<&Exoneration> for CoveredBy {
-    fn from(record: &Exoneration) -> Self {
-        Self {
-            kind: record.kind.clone(),
-            reference: record.reference.clone(),
-            approved_by: record.approved_by.clone(),
-            until: record.until,
-            evidence: record.evidence,
-        }
-    }
-}
+use ledger::Subject;
 
 /// Subjects of a case, each with the records that cover it.
 pub(crate) struct Ledger<'a> {
-    alert: &'a Alert,
-    records: Records<'a>,
-    subjects: Vec<Subject>,
+    pub(crate) alert: &'a Alert,
+    pub(crate) records: Records<'a>,
+    pub(crate) subjects: Vec<Subject>,
     covering: Vec<Option<Covering<'a>>>,
+    /// The case; none where only records are held against an alert.
+    pub(crate) state: Option<&'a State>,
 }
 
 impl<'a> Ledger<'a> {
-    /// Creates the ledger of an alert and these records, with what the logs of a case show.
-    fn new(alert: &'a Alert, records: Records<'a>, state: Option<&State>) -> Self {
+    /// The ledger of an alert and these records, with what the logs of a case show.
+    fn new(alert: &'a Alert, records: Records<'a>, state: Option<&'a State>) -> Self {
         let mut subjects = ledger::subjects(alert);
         if let Some(state) = state {
             let shown = log::shown(state, alert, &subjects);
@@ -100,6 +46,7 @@ impl<'a> Ledger<'a> {
             records,
             subjects,
             covering,
+            state,
         }
     }
 
@@ -125,7 +72,7 @@ impl<'a> Ledger<'a> {
         self.uncovered().all(|subject| subject.shown_with.is_some())
     }
 
-    fn uncovered(&self) -> impl Iterator<Item = &Subject> {
+    pub(crate) fn uncovered(&self) -> impl Iterator<Item = &Subject> {
         let rows = self.subjects.iter().zip(&self.covering);
         rows.filter(|(subject, covering)| subject.required && covering.is_none())
             .map(|(subject, _)| subject)
@@ -195,68 +142,7 @@ impl<'a> Ledger<'a> {
         problems.next()
     }
 
-    /// Returns what a log shows beside the alert that no record covers, in half a sentence.
-    pub(crate) fn shown_uncovered(&self) -> Option<String> {
-        let mut shown: Vec<&Subject> = self
-            .uncovered()
-            .filter(|subject| subject.shown_with.is_some())
-            .collect();
-        shown.sort_by_key(|subject| subject.kind != Kind::Call);
-        let subject = shown.first()?;
-        let (who, what) = (subject.shown_with.as_deref()?, &subject.value);
-        Some(match subject.kind {
-            Kind::Call => format!("{who} also called {what}, which no record expects"),
-            Kind::Value(IndicatorKind::AccessKey) => {
-                format!("{who} also used the key {what}, which no record covers")
-            }
-            _ => format!("{who} was also used from {what}, which no record covers"),
-        })
-    }
-
-    /// Returns what would decide the alert: for each uncovered subject the record that comes nearest, or the row that
-    /// would cover it.
-    pub(crate) fn would_decide(&self) -> Vec<String> {
-        let mut lines: Vec<String> = Vec::new();
-        let mut rows: Vec<RegisterRow<'_>> = Vec::new();
-        for subject in self.uncovered() {
-            if subject.is_value() && self.records.nearest(subject).is_none() {
-                RegisterRow::new(subject, &self.subjects).join(&mut rows);
-                continue;
-            }
-            let line = self.missing(subject);
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-        lines.extend(rows.iter().map(|row| row.question(&self.alert.kind)));
-        lines.truncate(MOST_MISSING);
-        lines
-    }
-
-    fn missing(&self, subject: &Subject) -> String {
-        let value = &subject.value;
-        match subject.kind {
-            Kind::Unreadable => {
-                return format!(
-                    "Who acted, at {value} of the finding: it cannot be read as a name or an address"
-                );
-            }
-            Kind::Unseen => {
-                return "Who else acted: the finding names more than is read of it".to_owned();
-            }
-            Kind::Nothing => {
-                return "Who acted, or on what: the finding names nothing that a record could be about".to_owned();
-            }
-            Kind::Value(_) | Kind::Call => {}
-        }
-        if let Some((record, lacks)) = self.records.nearest(subject) {
-            let kind = record.kind.replace('_', " ");
-            return format!("{kind} {}, about {value}: {lacks}", record.reference);
-        }
-        RegisterRow::new(subject, &self.subjects).question(&self.alert.kind)
-    }
-
-    /// Returns the rows for reports, required ones first.
+    /// The rows for reports, required ones first.
     pub(crate) fn rows(&self) -> Vec<LedgerRow> {
         let mut rows: Vec<LedgerRow> = self
             .subjects

@@ -439,6 +439,12 @@ pub(crate) fn fits_principal(
     let of_form = named.and_then(|named| named.principal);
     let is_plain = named.is_some_and(|named| is_plain(&named.text));
     let is_named = of_row.or(of_form).is_some() || !is_plain;
+    // Only one platform has a root user, or users of clusters: feed or form must tell that it is one.
+    let is_of_one_platform = matches!(of_row, Some(PrincipalKind::Root | PrincipalKind::Other));
+    let is_told = !subject.principals.is_empty() || subject.named.text.starts_with("system:");
+    if is_of_one_platform && !is_told {
+        return false;
+    }
     subject.principals.iter().all(|told| {
         let is_it = |wanted: Option<PrincipalKind>| wanted.is_none_or(|it| it == *told);
         is_it(of_row) && is_it(of_form) && (*told != PrincipalKind::Other || is_named)

@@ -188,7 +188,13 @@ pub(crate) fn networks(text: &str) -> Result<Option<Vec<IpNet>>, String> {
 /// Returns the networks between two addresses of one version.
 fn range(start: &str, end: &str) -> Option<Vec<IpNet>> {
     let address = |text: &str| text.trim().parse::<IpAddr>().ok();
-    let (start, end) = (address(start)?.to_canonical(), address(end)?.to_canonical());
+    let short = || {
+        let (front, _) = start.trim().rsplit_once('.')?;
+        let last: u8 = end.trim().parse().ok()?;
+        address(&format!("{front}.{last}"))
+    };
+    let end = address(end).or_else(short)?;
+    let (start, end) = (address(start)?.to_canonical(), end.to_canonical());
     match (start, end) {
         (IpAddr::V4(start), IpAddr::V4(end)) => {
             let all = Ipv4Subnets::new(start, end, 0).take(MAX_NETWORKS + 1);
@@ -297,6 +303,7 @@ mod tests {
             "203.0.113.*",
             "1.0.0.0-200.0.0.0",
             "203.0.113.9-203.0.113.4",
+            "203.0.113.9-4",
             "arn:aws:iam::444455556666:role/*",
         ] {
             assert!(Pattern::parse(text).is_err(), "{text}");
@@ -309,6 +316,7 @@ mod tests {
         for (pattern, inside, outside) in [
             ("203.0.113.4-203.0.113.9", "203.0.113.9", "203.0.113.10"),
             ("203.0.113.4 - 203.0.113.9", "203.0.113.4", "203.0.113.3"),
+            ("203.0.113.4-9", "203.0.113.9", "203.0.113.10"),
             ("2001:db8::1-2001:db8::9", "2001:db8::9", "2001:db8::a"),
             ("::ffff:192.0.2.0/120", "192.0.2.7", "192.0.3.7"),
         ] {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use nightshift_alert::Alert;
-use nightshift_engine::{CallContext, Exoneration, LedgerRow, Toolbox, ledger, register_calls};
+use nightshift_engine::{
+    CallContext, Exoneration, LedgerRow, MOST_LOOKUPS, Toolbox, ledger, register_calls,
+};
 
 use super::input;
 use super::table::lines;
@@ -47,7 +49,14 @@ async fn rows(app: &App, alert: Arc<Alert>) -> Result<Vec<LedgerRow>, Exit> {
         now: app.clock.now(),
     };
     let mut records: Vec<Exoneration> = Vec::new();
-    for call in register_calls(&alert, &app.tools.specs()) {
+    let calls = register_calls(&alert, &app.tools.specs());
+    if calls.len() > MOST_LOOKUPS {
+        let many = calls.len();
+        say(&format!(
+            "this alert needs {many} look-ups and a case makes at most {MOST_LOOKUPS}: its verdict is not benign"
+        ));
+    }
+    for call in calls {
         match app.tools.call(&call, &context).await {
             Ok(output) => records.extend(output.exonerations),
             Err(error) => say(&format!("{}: {error}", call.tool)),

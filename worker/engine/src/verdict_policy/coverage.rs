@@ -7,6 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::{Alert, IndicatorKind, Role};
 
 use super::ledger::{Kind, Subject};
+use crate::verdict_advice::Elsewhere;
 use crate::{Exoneration, Listed, MAX_SLACK_MINS, NotCleared, Scope, cloud_name, type_matches};
 
 /// Records of temporary work. All calls of their subject in that time are part of the work.
@@ -27,19 +28,20 @@ const ABOUT_ADDRESS: [&str; 10] = [
     "* Tor*",
 ];
 
-/// Records of a case, and facts about addresses.
-pub(super) struct Records<'a> {
-    pub(super) alert: &'a Alert,
-    pub(super) all: Vec<&'a Exoneration>,
-    /// Addresses that a watch list or the feed calls malicious.
-    pub(super) listed: Vec<String>,
+/// The records of a case, and what is known of addresses.
+pub(crate) struct Records<'a> {
+    pub(crate) alert: &'a Alert,
+    pub(crate) all: Vec<&'a Exoneration>,
+    /// Addresses that a watch list or the feed itself calls malicious.
+    pub(crate) listed: Vec<String>,
 }
 
-pub(super) type Covering<'a> = Vec<&'a Exoneration>;
+/// The records that cover one subject.
+pub(crate) type Covering<'a> = Vec<&'a Exoneration>;
 
 impl<'a> Records<'a> {
-    /// Returns the records that cover a subject, or `None` when it is not covered.
-    pub(super) fn covering(&self, subject: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
+    /// The records that cover a subject; none where it is not covered.
+    pub(crate) fn covering(&self, subject: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
         let direct = || self.in_force(|record| self.is_about(record, subject));
         match subject.kind {
             Kind::Value(IndicatorKind::AccessKey) => {
@@ -65,16 +67,8 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Returns a record that names a subject but does not cover it, with the reason.
-    pub(super) fn nearest(&self, subject: &Subject) -> Option<(&'a Exoneration, NotCleared)> {
-        let mut named = self.all.iter().filter(|record| self.names(record, subject));
-        let record = named.next()?;
-        let why = self.check(record, std::slice::from_ref(subject));
-        Some((record, why.err().unwrap_or(NotCleared::OtherTime)))
-    }
-
-    /// Checks whether a record covers one of its own subjects in this alert.
-    pub(super) fn check(&self, record: &Exoneration, own: &[Subject]) -> Result<(), NotCleared> {
+    /// Whether a record covers one of these, its own subjects in this alert.
+    pub(crate) fn check(&self, record: &Exoneration, own: &[Subject]) -> Result<(), NotCleared> {
         if record.approved_by.trim().is_empty() {
             return Err(NotCleared::NotApproved);
         }
@@ -107,20 +101,23 @@ impl<'a> Records<'a> {
 
     /// Covers an address by the principal of its call, as the platform wrote it.
     fn by_caller(&self, address: &Subject, subjects: &[Subject]) -> Option<Covering<'a>> {
-        let any_counts = !self.listed.contains(&address.value)
-            && !ABOUT_ADDRESS
-                .iter()
-                .any(|glob| type_matches(glob, &self.alert.kind));
         let lists = |record: &Exoneration| match &record.extent.networks {
-            Listed::Any => any_counts,
+            Listed::Any => self.any_counts(address),
             networks => networks.lists(&address.value),
         };
         let callers = self.callers(address, subjects, |caller| caller.address.as_deref())?;
         self.all_of(&callers, subjects, lists)
     }
 
-    /// Returns the principals that the platform wrote beside a value, or `None` where it wrote the value alone.
-    fn callers<'s>(
+    /// Whether `any` network says something of an address in this alert.
+    pub(crate) fn any_counts(&self, address: &Subject) -> bool {
+        let mut about_address = ABOUT_ADDRESS.iter();
+        !self.listed.contains(&address.value)
+            && !about_address.any(|glob| type_matches(glob, &self.alert.kind))
+    }
+
+    /// The principals that the platform wrote beside a value; none where it wrote it without one.
+    pub(crate) fn callers<'s>(
         &self,
         value: &Subject,
         subjects: &'s [Subject],
@@ -233,8 +230,8 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Returns the records that meet a condition, if their windows together cover all events.
-    fn in_force(&self, meets: impl Fn(&Exoneration) -> bool) -> Option<Covering<'a>> {
+    /// The records that meet a condition, where their windows together cover all of the events.
+    pub(crate) fn in_force(&self, meets: impl Fn(&Exoneration) -> bool) -> Option<Covering<'a>> {
         let mut found: Covering<'a> = self
             .all
             .iter()
@@ -282,12 +279,12 @@ impl<'a> Records<'a> {
         globs.any(|glob| type_matches(glob, &self.alert.kind))
     }
 
-    fn is_about(&self, record: &Exoneration, subject: &Subject) -> bool {
+    pub(crate) fn is_about(&self, record: &Exoneration, subject: &Subject) -> bool {
         self.names(record, subject) && self.holds_here(&record.scope, subject)
     }
 
-    /// Returns whether a record names a subject, in any scope.
-    pub(super) fn names(&self, record: &Exoneration, subject: &Subject) -> bool {
+    /// Whether a record names a subject, wherever it holds.
+    pub(crate) fn names(&self, record: &Exoneration, subject: &Subject) -> bool {
         is_named(record, subject) || self.is_address_of(record, subject)
     }
 
@@ -305,37 +302,57 @@ impl<'a> Records<'a> {
     /// Returns whether a record of this scope is valid for a subject of this alert. Facts of rules and of people,
     /// made for this alert, have its account.
     fn holds_here(&self, scope: &Scope, subject: &Subject) -> bool {
-        let account = match (scope.account.as_deref(), subject.account.as_deref()) {
+        self.elsewhere(scope, subject).is_none()
+    }
+
+    /// Where a record of this scope holds and a subject of this alert is not. Facts of rules and of people, which are made
+    /// for this very alert, have the account of the alert.
+    pub(crate) fn elsewhere<'s>(
+        &'s self,
+        scope: &'s Scope,
+        subject: &'s Subject,
+    ) -> Option<Elsewhere<'s>> {
+        let (row, own) = (scope.account.as_deref(), subject.account.as_deref());
+        let is_of_account = match (row, own) {
             (Some("*"), _) | (None, None) => true,
             (None, Some(_)) => !subject.is_local,
             (Some(_), None) => false,
             (Some(row), Some(own)) => cloud_name::is_same_account(self.alert, row, own),
         };
-        let region = self.alert.region.as_deref();
-        let is_in = |wanted: &Option<String>, found: Option<&str>| {
-            wanted.as_deref().is_none_or(|wanted| {
-                found.is_some_and(|found| {
-                    // A Google Cloud zone is its region and a letter.
-                    found.eq_ignore_ascii_case(wanted)
-                        || found
-                            .strip_prefix(wanted)
-                            .is_some_and(|zone| zone.starts_with('-') && zone.len() == 2)
-                })
-            })
+        if !is_of_account {
+            let part = "account";
+            return Some(Elsewhere { part, row, own });
+        }
+        let is_it = |part: &str, found: &str, wanted: &str| match part {
+            "cluster" => found == wanted || found.rsplit('/').next() == Some(wanted),
+            "partition" => found == wanted,
+            // A zone of Google's is its region and a letter.
+            _ => found.strip_prefix(wanted).map_or_else(
+                || found.eq_ignore_ascii_case(wanted),
+                |rest| rest.is_empty() || rest.starts_with('-') && rest.len() == 2,
+            ),
         };
-        let clusters = self.alert.indicators.iter();
-        let mut clusters = clusters.filter(|one| one.kind == IndicatorKind::Cluster);
-        account
-            && is_in(&scope.region, region)
-            && is_in(&scope.zone, region)
-            && scope
-                .partition
-                .as_deref()
-                .is_none_or(|wanted| cloud_name::partition_of(self.alert) == Some(wanted))
-            && scope.cluster.as_deref().is_none_or(|wanted| {
-                clusters
-                    .any(|one| one.value == wanted || one.value.rsplit('/').next() == Some(wanted))
-            })
+        let told = |part: &str| -> Vec<&str> {
+            let clusters = self.alert.indicators.iter();
+            let clusters = clusters.filter(|one| one.kind == IndicatorKind::Cluster);
+            match part {
+                "cluster" => clusters.map(|one| one.value.as_str()).collect(),
+                "partition" => cloud_name::partition_of(self.alert).into_iter().collect(),
+                _ => self.alert.region.as_deref().into_iter().collect(),
+            }
+        };
+        let parts = [
+            ("region", &scope.region),
+            ("zone", &scope.zone),
+            ("partition", &scope.partition),
+            ("cluster", &scope.cluster),
+        ];
+        parts.into_iter().find_map(|(part, wanted)| {
+            let (row, found) = (wanted.as_deref()?, told(part));
+            let is_here = found.iter().any(|found| is_it(part, found, row));
+            let (row, own) = (Some(row), found.first().copied());
+            (!is_here).then_some(Elsewhere { part, row, own })
+        })
     }
 }
 

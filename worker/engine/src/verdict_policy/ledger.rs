@@ -4,18 +4,20 @@
 //! influence it. What the platform's log shows of these subjects is added later (see [`super::log`]).
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, Class, Direction, Indicator, IndicatorKind, Role, is_public};
+use nightshift_alert::{
+    Alert, Class, Direction, Indicator, IndicatorKind, Resource, Role, is_public,
+};
 
 use crate::{EvidenceId, Trust, cloud_name, type_matches};
 
-/// Kinds of resources that run, store, serve or act. When an alert names no actor, all of its resources stand as the
-/// actor.
-const RESOURCES: [IndicatorKind; 8] = [
+/// Kinds of what runs, stores, serves or may act: where an alert names no actor, all that it names of these stand as the actor.
+const RESOURCES: [IndicatorKind; 9] = [
     IndicatorKind::Container,
     IndicatorKind::Instance,
     IndicatorKind::Function,
     IndicatorKind::Database,
     IndicatorKind::Bucket,
+    IndicatorKind::Image,
     IndicatorKind::AccessKey,
     IndicatorKind::Principal,
     IndicatorKind::Email,
@@ -178,8 +180,8 @@ impl Subject {
         self.kind == Kind::Value(kind)
     }
 
-    /// Returns whether a record can be about the subject: a value or a call.
-    pub(super) fn is_value(&self) -> bool {
+    /// Whether it is a value, or a call, that a record can be about.
+    pub(crate) fn is_value(&self) -> bool {
         matches!(self.kind, Kind::Value(_) | Kind::Call)
     }
 
@@ -243,21 +245,24 @@ pub(crate) fn subjects(alert: &Alert) -> Vec<Subject> {
     all
 }
 
-/// Rules about which subjects of an alert a benign verdict requires.
-struct Required {
+/// Which subjects of an alert a benign verdict requires.
+struct Required<'a> {
+    /// The alert names who acted.
     has_actor: bool,
     /// Whether the alert names an address of the actor.
     has_address: bool,
     has_principal: bool,
     /// Kinds that stand as the actor when the alert names none.
     stand_ins: Vec<IndicatorKind>,
+    /// The ids of resources that stand as the actor too, and have no name of these kinds.
+    resources: Vec<&'a str>,
     /// Whether far ends count too.
     far_ends: bool,
     code: bool,
 }
 
-impl Required {
-    fn of(alert: &Alert) -> Self {
+impl<'a> Required<'a> {
+    fn of(alert: &'a Alert) -> Self {
         let has = |kind, role| {
             let mut all = alert.with_role(role);
             all.any(|one| one.kind == kind)
@@ -268,11 +273,17 @@ impl Required {
             .indicators
             .iter()
             .any(|one| matches!(one.kind, IndicatorKind::Process | IndicatorKind::Hash));
+        let stand_ins = stand_ins(|kind| has(kind, Role::Target));
+        let resources = match has_actor {
+            true => Vec::new(),
+            false => unnamed_resources(alert, &stand_ins),
+        };
         Self {
             has_actor,
             has_address: has(IndicatorKind::Ip, Role::Actor),
             has_principal: has(IndicatorKind::Principal, Role::Actor),
-            stand_ins: stand_ins(|kind| has(kind, Role::Target)),
+            stand_ins,
+            resources,
             far_ends: !has_actor || alert.direction == Some(Direction::Outbound),
             code: is_threat
                 && (names_code
@@ -296,6 +307,7 @@ impl Required {
         match one.role {
             Role::Actor => !self.is_nobody(one),
             _ if self.code && CODE.contains(&one.kind) => true,
+            _ if self.resources.contains(&one.value.as_str()) => true,
             Role::Target => !self.has_actor && self.stand_ins.contains(&one.kind),
             Role::Remote => self.far_ends,
             Role::Related => false,
@@ -303,15 +315,50 @@ impl Required {
     }
 }
 
+/// The kinds of targets that stand as the actor. A cluster is told by the containers that run in it.
 fn stand_ins(has: impl Fn(IndicatorKind) -> bool) -> Vec<IndicatorKind> {
-    let named: Vec<IndicatorKind> = RESOURCES.into_iter().filter(|kind| has(*kind)).collect();
+    let mut named: Vec<IndicatorKind> = RESOURCES.into_iter().filter(|kind| has(*kind)).collect();
     if named.is_empty() {
-        OTHERS
-            .into_iter()
-            .find(|kind| has(*kind))
-            .into_iter()
-            .collect()
-    } else {
-        named
+        named.extend(OTHERS.into_iter().find(|kind| has(*kind)));
+    } else if has(IndicatorKind::Cluster) && !has(IndicatorKind::Container) {
+        named.push(IndicatorKind::Cluster);
     }
+    named
+}
+
+/// Returns the ids of listed resources that no target of these kinds names, as those of secrets and queues. A part of another
+/// one, as an object of a bucket, is told by that; what EC2 lists beside a machine are its parts.
+fn unnamed_resources<'a>(alert: &'a Alert, kinds: &[IndicatorKind]) -> Vec<&'a str> {
+    let is_named = |resource: &Resource| {
+        let names = [
+            resource.short_id(),
+            resource.name.as_deref().unwrap_or_default(),
+        ];
+        let is_it = |other: &&Resource, value: &str| {
+            other.short_id() == value || other.name.as_deref() == Some(value)
+        };
+        let mut targets = alert.with_role(Role::Target);
+        targets.any(|one| {
+            let value = one.value.as_str();
+            let alike = || alert.resources.iter().filter(|other| is_it(other, value));
+            kinds.contains(&one.kind)
+                && (value == resource.id || names.contains(&value) && alike().count() == 1)
+        })
+    };
+    let is_part = |id: &str| {
+        let mut others = alert.resources.iter();
+        let service = id
+            .strip_prefix("arn:")
+            .and_then(|arn| arn.split(':').nth(1));
+        !kinds.is_empty() && service == Some("ec2")
+            || others.any(|other| {
+                let rest = id.strip_prefix(other.id.as_str());
+                rest.is_some_and(|rest| rest.starts_with('/'))
+            })
+    };
+    let resources = alert.resources.iter();
+    resources
+        .filter(|one| !is_named(one) && !is_part(&one.id))
+        .map(|one| one.id.as_str())
+        .collect()
 }

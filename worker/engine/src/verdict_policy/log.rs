@@ -126,8 +126,10 @@ pub(super) fn problem(
     if !searched {
         return Some(format!("{name} was not searched for {value}"));
     }
-    if spans.is_empty() || !covers(spans, alert) {
-        let part = || format!("{name} was searched for {value} for a part of the time");
+    if let Some((from, until)) = gap(spans, alert) {
+        let told = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M UTC");
+        let (from, until) = (told(from), told(until));
+        let part = || format!("{name} was not searched for {value} from {from} to {until}");
         return Some(incomplete.unwrap_or_else(part));
     }
     let is_of_alert = subject.shown_with.is_none();
@@ -166,18 +168,24 @@ fn span(answer: &Evidence) -> (DateTime<Utc>, DateTime<Utc>) {
     (since, time("until").unwrap_or(DateTime::<Utc>::MAX_UTC))
 }
 
-/// Returns whether spans together hold all of the alert's events.
-fn covers(mut spans: Vec<(DateTime<Utc>, DateTime<Utc>)>, alert: &Alert) -> bool {
-    let Some((mut at, last)) = alert.times.window() else {
-        return true;
-    };
+/// Returns the first part of the time of the alert's events that spans do not hold.
+pub(super) fn gap(
+    mut spans: Vec<(DateTime<Utc>, DateTime<Utc>)>,
+    alert: &Alert,
+) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+    let any_time = (DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC);
+    if spans.is_empty() {
+        return Some(alert.times.window().unwrap_or(any_time));
+    }
+    let (mut at, last) = alert.times.window()?;
     spans.sort_unstable();
     for (since, until) in spans {
-        if since <= at {
-            at = at.max(until);
+        if since > at {
+            return (at < last).then(|| (at, since.min(last)));
         }
+        at = at.max(until);
     }
-    at >= last
+    (at < last).then_some((at, last))
 }
 
 /// Returns whether a log that records this subject's calls must hold the alert's own call. A key requires it always.

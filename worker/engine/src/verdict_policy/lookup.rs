@@ -3,7 +3,7 @@
 //! Every register is asked about every required subject. When all of them are covered, the audit logs are searched
 //! for every caller. An alert that nothing can clear costs no search.
 
-use nightshift_alert::{Alert, IndicatorKind, Role};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
 use serde_json::Map;
 
 use super::ledger::{self, Subject};
@@ -18,8 +18,8 @@ pub(crate) const REGISTERS: [&str; 5] = [
     "authorised_scanners",
     "watchlist",
 ];
-/// Maximum number of look-ups that a case makes for its ledger.
-const MOST: usize = 256;
+/// Most look-ups that a case makes for its ledger, those of its plan included.
+pub const MOST_LOOKUPS: usize = 256;
 
 /// Returns the calls to make now. The list is empty when nothing is left to ask, or when nothing can clear the alert
 /// any more.
@@ -41,15 +41,18 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
     if required().any(|(subject, _)| !subject.is_value()) {
         return Vec::new();
     }
+    let covered: Vec<&Subject> = required()
+        .filter_map(|(subject, is_covered)| is_covered.then_some(subject))
+        .collect();
     let open = |subject: &Subject| -> Vec<ToolCall> {
-        let mut questions = questions(tools, subject);
-        questions.retain(|call| {
-            state
-                .answers_about(&call.tool, &subject.value)
-                .next()
-                .is_none()
-        });
-        questions
+        let own = unanswered(state, tools, subject);
+        if !own.is_empty() || covered.contains(&subject) {
+            return own;
+        }
+        let addresses = addresses_of(ledger.alert, subject).into_iter();
+        addresses
+            .flat_map(|address| unanswered(state, tools, &address))
+            .collect()
     };
     let is_open = |subject: &Subject| !open(subject).is_empty();
     // A person behind a shared identity may be listed with that identity.
@@ -77,12 +80,39 @@ fn of_registers(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<T
     calls
 }
 
+/// The questions to registers about a subject that were not answered yet.
+pub(crate) fn unanswered(state: &State, tools: &[ToolSpec], subject: &Subject) -> Vec<ToolCall> {
+    let mut open = questions(tools, subject);
+    let value = &subject.value;
+    open.retain(|call| state.answers_about(&call.tool, value).next().is_none());
+    open
+}
+
+/// The addresses by which the one machine of an alert may be known to registers.
+fn addresses_of(alert: &Alert, subject: &Subject) -> Vec<Subject> {
+    let machines = alert.with_role(Role::Target);
+    let machines = machines.filter(|one| one.kind == IndicatorKind::Instance);
+    let is_machine = subject.is(IndicatorKind::Instance) && subject.role == Role::Target;
+    if !is_machine || machines.count() != 1 {
+        return Vec::new();
+    }
+    let addresses = alert.addresses.iter();
+    let addresses = addresses.map(|one| Indicator::new(IndicatorKind::Ip, one, Role::Related));
+    addresses
+        .map(|one| Subject::from_indicator(alert, 0, &one))
+        .collect()
+}
+
 /// Returns the questions to every register about every required subject of an alert.
 #[must_use]
 pub fn register_calls(alert: &Alert, tools: &[ToolSpec]) -> Vec<ToolCall> {
     let subjects = ledger::subjects(alert).into_iter();
     let required = subjects.filter(|subject| subject.required && subject.is_value());
-    required
+    let with_addresses = required.flat_map(|subject| {
+        let addresses = addresses_of(alert, &subject);
+        std::iter::once(subject).chain(addresses)
+    });
+    with_addresses
         .flat_map(|subject| questions(tools, &subject))
         .collect()
 }
@@ -124,7 +154,7 @@ fn of_logs(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) -> Vec<ToolCa
 /// Adds a call that was not made yet, while there is room.
 fn push(state: &State, calls: &mut Vec<ToolCall>, call: ToolCall) {
     let is_new = !state.answers.contains_key(&call.identity()) && !calls.contains(&call);
-    if is_new && calls.len() + state.evidence.len() < MOST {
+    if is_new && calls.len() + state.evidence.len() < MOST_LOOKUPS {
         calls.push(call);
     }
 }
@@ -143,6 +173,11 @@ pub(super) fn problem(state: &State, ledger: &Ledger<'_>, tools: &[ToolSpec]) ->
 fn register_problem(state: &State, spec: &ToolSpec, subject: &Subject) -> Option<String> {
     let (name, value) = (&spec.name, &subject.value);
     let Some(answer) = state.answers_about(name, value).next() else {
+        if state.evidence.len() >= MOST_LOOKUPS {
+            return Some(format!(
+                "{name} was not asked about {value}: a case makes at most {MOST_LOOKUPS} look-ups"
+            ));
+        }
         return Some(format!("{name} was not asked about {value}"));
     };
     if let Some(error) = &answer.error {

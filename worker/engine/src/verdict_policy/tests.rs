@@ -1,8 +1,10 @@
 //! Tests of which records cover a subject, with small alerts and records.
 
-use nightshift_alert::{Caller, Class, Direction, Indicator};
+use nightshift_alert::{Caller, Class, Direction, Indicator, IndicatorKind};
 
+use super::ledger::Kind;
 use super::*;
+use crate::EvidenceId;
 use crate::fixture::{self, ACCOUNT, record};
 use crate::{Listed, Scope};
 
@@ -549,4 +551,147 @@ fn address_of_another_caller_is_new_where_a_log_shows_it() {
     };
     assert!(covers(OURS));
     assert!(!covers(STRANGER), "that is where another one calls from");
+}
+
+/// A finding that names nobody who acted, and lists these resources beside a machine.
+fn resources(ids: &[&str]) -> Alert {
+    let mut alert = contact();
+    alert.indicators.pop();
+    alert.resources[0].id = "i-1".to_owned();
+    alert.resources[0].name = None;
+    let first = alert.resources[0].clone();
+    for id in ids {
+        let id = (*id).to_owned();
+        add(&mut alert, IndicatorKind::Arn, &id, Role::Related);
+        alert.resources.push(nightshift_alert::Resource {
+            id,
+            ..first.clone()
+        });
+    }
+    alert
+}
+
+#[test]
+fn x04_each_resource_that_stands_as_the_actor_is_covered() {
+    for arn in [
+        "arn:aws:secretsmanager:eu-west-1:444455556666:secret:prod",
+        "arn:aws:secretsmanager:eu-west-1:444455556666:secret:i-1",
+        "arn:aws:sqs:eu-west-1:444455556666:q",
+    ] {
+        let two = resources(&[arn]);
+        assert_eq!(missing(&two, &[machine()]), [format!("arn {arn}")]);
+        let secret = record(IndicatorKind::Arn, arn);
+        assert!(clears(&[machine(), secret], &two), "{arn}");
+    }
+    let mut with_more = resources(&[]);
+    add(&mut with_more, IndicatorKind::Cluster, "evil", Role::Target);
+    add(&mut with_more, IndicatorKind::Image, "x", Role::Target);
+    assert_eq!(
+        missing(&with_more, &[machine()]),
+        ["cluster evil", "image x"]
+    );
+    // What a container runs in is told by the container.
+    add(
+        &mut with_more,
+        IndicatorKind::Container,
+        "web",
+        Role::Target,
+    );
+    assert_eq!(
+        missing(&with_more, &[machine()]),
+        ["image x", "container web"]
+    );
+}
+
+#[test]
+fn x04_parts_of_a_resource_are_told_by_it() {
+    let parts = [
+        "arn:aws:ec2:eu-west-1:444455556666:instance/i-1",
+        "arn:aws:ec2:eu-west-1:444455556666:network-interface/eni-1",
+    ];
+    assert!(clears(&[machine()], &resources(&parts)));
+    let bucket = resources(&["arn:aws:s3:::logs", "arn:aws:s3:::logs/a/b"]);
+    assert_eq!(missing(&bucket, &[machine()]), ["arn arn:aws:s3:::logs"]);
+    // Where somebody acted, resources are context.
+    let mut by_role = resources(&["arn:aws:sqs:eu-west-1:444455556666:q"]);
+    add(&mut by_role, IndicatorKind::Principal, ROLE, Role::Actor);
+    assert!(clears(&[role()], &by_role));
+}
+
+fn advice(alert: &Alert, records: &[Exoneration]) -> String {
+    let records = Records {
+        alert,
+        all: records.iter().collect(),
+        listed: Vec::new(),
+    };
+    Ledger::new(alert, records, None).would_decide().join("\n")
+}
+
+#[test]
+fn advice_names_the_column_that_a_row_lacks() {
+    let mut identity = role();
+    "identity".clone_into(&mut identity.kind);
+    let reference = identity.reference.clone();
+    // A row without networks.
+    let mut nowhere = identity.clone();
+    nowhere.extent.networks = Listed::None;
+    assert_eq!(
+        advice(&call(), &[nowhere]),
+        format!(
+            "Whether this was allowed: {OURS}. If it was, the row {reference} in the register of identities lacks it: add {OURS} to `networks`"
+        )
+    );
+    // A row without the person, who calls with the same key from the same address.
+    let ana = "ana@shop.example";
+    let mut borrowed = call();
+    add(&mut borrowed, IndicatorKind::Principal, ana, Role::Actor);
+    let mut twice = borrowed.callers[0].clone();
+    twice.principal = Some(ana.to_owned());
+    borrowed.callers.push(twice);
+    assert_eq!(
+        advice(&borrowed, std::slice::from_ref(&identity)),
+        format!(
+            "Whether this was allowed: {ana}. If it was, the row {reference} in the register of identities lacks it: add {ana} to `persons`"
+        )
+    );
+    // A row without the key that lasts.
+    let lasting = "AKIAEXAMPLE000000001";
+    let mut with_key = call();
+    with_key.indicators[1].value = lasting.to_owned();
+    with_key.callers[0].access_key = Some(lasting.to_owned());
+    assert!(advice(&with_key, &[identity]).ends_with(&format!("add {lasting} to `keys`")));
+}
+
+#[test]
+fn advice_says_which_place_differs() {
+    let mut foreign = role();
+    foreign.scope.account = Some("111122223333".to_owned());
+    let told = advice(&call(), &[foreign]);
+    let wanted = format!("it holds in account 111122223333, and this is of account {ACCOUNT}");
+    assert!(told.contains(&wanted), "{told}");
+    let mut by_region = role();
+    by_region.scope.region = Some("us-east-1".to_owned());
+    let mut without_region = call();
+    without_region.region = None;
+    let told = advice(&without_region, &[by_region]);
+    assert!(
+        told.contains("it holds in region us-east-1, and the finding tells no region"),
+        "{told}"
+    );
+}
+
+#[test]
+fn part_of_the_time_that_was_not_searched_is_named() {
+    // The events are those of 60 seconds.
+    let alert = call();
+    let gap = |spans: &[(i64, i64)]| {
+        let spans = spans.iter();
+        let spans = spans.map(|(from, until)| (fixture::at(*from), fixture::at(*until)));
+        log::gap(spans.collect(), &alert)
+    };
+    let part = |from, until| Some((fixture::at(from), fixture::at(until)));
+    assert_eq!(gap(&[(30, 90), (-9, 30)]), None);
+    assert_eq!(gap(&[(-9, 20)]), part(20, 60));
+    assert_eq!(gap(&[(40, 90), (-9, 20)]), part(20, 40));
+    assert_eq!(gap(&[]), part(0, 60));
 }

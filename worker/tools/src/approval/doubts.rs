@@ -36,6 +36,15 @@ const NOBODY: &[&str] = &[
     "tobedetermined",
     "tobeconfirmed",
     "tobedecided",
+    "nn",
+    "new",
+    "later",
+    "auto",
+    "automatic",
+    "system",
+    "self",
+    "me",
+    "myself",
 ];
 
 /// First words of an `approved_by` cell that mean that nobody has decided yet.
@@ -64,7 +73,7 @@ pub(super) fn names_nobody(text: &str) -> bool {
     let first = lower
         .split(|c: char| !c.is_alphanumeric())
         .find(|word| !word.is_empty());
-    letters.is_empty()
+    !letters.contains(char::is_alphabetic)
         || NOBODY.contains(&letters.as_str())
         || first.is_some_and(|word| NOT_YET.contains(&word))
 }
@@ -77,6 +86,7 @@ impl Approval {
             doubts.extend(self.missing(until));
             doubts.extend(self.not_in_force());
             doubts.extend(self.never_matches());
+            doubts.extend(self.covers_less());
         }
         if self.clears() && self.lacks_account() {
             doubts.push(
@@ -132,6 +142,10 @@ impl Approval {
                 doubts.push(format!("never matches: {text} {why}"));
             } else if text.contains(',') && text.contains(char::is_whitespace) {
                 doubts.push(format!("never matches: part the names in {text:?} by `;`"));
+            } else if text.contains(',') {
+                doubts.push(format!(
+                    "is about one name, {text:?}: part several names by `;`"
+                ));
             } else if self.is_of_other_place(entry) {
                 doubts.push(format!(
                     "never matches: {text} names another region or zone than the row"
@@ -141,6 +155,31 @@ impl Approval {
                     "holds in {own} only, which {text} names, and not in what `account` says"
                 ));
             }
+        }
+        doubts
+    }
+
+    /// What a row does not cover, though it may look so.
+    fn covers_less(&self) -> Vec<String> {
+        let is_of = |exoneration: &str| self.form.exoneration == exoneration;
+        let mut doubts = Vec::new();
+        if !self.extent.addresses.is_none() && !is_of("asset") {
+            doubts.push(
+                "`addresses` covers nothing in this register: write them into `subject`".to_owned(),
+            );
+        }
+        let is_like_host = |entry: &&Pattern| {
+            let name = entry.named().map_or("", |named| &named.text);
+            entry.kind().is_none() && name.ends_with(|last: char| last.is_ascii_digit())
+        };
+        let host = self.entries.iter().find(is_like_host);
+        if let (Some(host), RowKind::Empty, true) =
+            (host, self.row_kind, is_of("authorised_scanner"))
+        {
+            let name = host.named().map_or("", |named| &named.text);
+            doubts.push(format!(
+                "{name} is taken for a principal: of a host, write the whole name or a `kind`"
+            ));
         }
         doubts
     }

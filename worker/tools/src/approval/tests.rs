@@ -74,7 +74,7 @@ async fn a_row_says_where_it_holds_and_what_it_covers() {
 }
 
 #[tokio::test]
-async fn a_row_clears_only_in_force_and_with_an_approver() {
+async fn x17_row_clears_only_in_force_and_with_an_approver() {
     for (from, to, cleared) in [
         (",,ciso", ",Enabled,ciso", 1),
         (",,ciso", ",Approved (CAB),ciso", 1),
@@ -86,11 +86,26 @@ async fn a_row_clears_only_in_force_and_with_an_approver() {
         (",ciso,", ",TBD (grace),", 0),
         (",ciso,", ",Pending approval,", 0),
         (",ciso,", ",Notburga Meier,", 1),
-        (",ciso,", ",10432,", 1),
+        (",ciso,", ",k.m.,", 1),
+        (",ciso,", ",10432,", 0),
+        (",ciso,", ",n.n.,", 0),
+        (",ciso,", ",Later,", 0),
+        (",ciso,", ",system,", 0),
+        (",ciso,", ",me,", 0),
+        (",ciso,", ",0,", 0),
     ] {
         let row = ROW.replace(from, to);
         let made = made(format!("{HEADER}\n{row}\n")).await;
         assert_eq!(made.len(), cleared, "{row}");
+    }
+}
+
+#[tokio::test]
+async fn x04_kind_of_one_platform_covers_nobody_whose_kind_is_not_told() {
+    for (kind, cleared) in [("kubernetes", 0), ("root", 0), ("role", 1), ("ci", 1)] {
+        let row = ROW.replace("worker,,", &format!("worker,{kind},"));
+        let made = made(format!("{HEADER}\n{row}\n")).await;
+        assert_eq!(made.len(), cleared, "{kind}");
     }
 }
 
@@ -108,6 +123,11 @@ const SLIPS: &[(&str, &str, &str)] = &[
         ",ciso,",
         ",pending,",
         "line 2: expects findings, but clears none: `approved_by` is \"pending\", which names nobody",
+    ),
+    (
+        ",ciso,",
+        ",12345,",
+        "line 2: expects findings, but clears none: `approved_by` is \"12345\", which names nobody",
     ),
     (
         ",,ciso",
@@ -150,6 +170,16 @@ const SLIPS: &[(&str, &str, &str)] = &[
         "line 2: never matches: part the names in \"web-1, web-2\" by `;`",
     ),
     (
+        "prod-payments-worker,,",
+        "\"web,db\",,",
+        "line 2: is about one name, \"web,db\": part several names by `;`",
+    ),
+    (
+        "prod-payments-worker,,",
+        "scanner-1,,",
+        "line 2: scanner-1 is taken for a principal: of a host, write the whole name or a `kind`",
+    ),
+    (
         "2026-12-31",
         "26-12-31",
         "line 2: `valid_until` is \"26-12-31\": write the year with four digits; the row is left out",
@@ -190,6 +220,19 @@ fn rows_that_do_not_do_what_they_seem_to_are_told() {
         let told = told(&row);
         assert!(told.ends_with(expected), "{row}: {told}");
     }
+}
+
+#[test]
+fn addresses_of_a_scanner_are_told_to_do_nothing() {
+    let header = HEADER.replace("networks", "addresses");
+    let row = ROW.replace("prod-payments-worker", "scan.example.com");
+    let report = tool(format!("{header}\n{row}10.1.2.3\n"))
+        .reports()
+        .remove(0);
+    assert_eq!(
+        report.problems[0].to_string(),
+        "line 2: `addresses` covers nothing in this register: write them into `subject`"
+    );
 }
 
 #[test]

@@ -1,0 +1,58 @@
+//! The rows of a ledger, as reports show them.
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::Role;
+use serde::{Deserialize, Serialize};
+
+use crate::{EvidenceId, Exoneration, Trust};
+
+/// One row of the ledger, as reports show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerRow {
+    /// What the subject is: `principal`, `ip`, `access_key`, `call`, `unreadable`, `unseen`, …
+    pub subject_type: String,
+    /// The subject.
+    pub subject: String,
+    /// What part it plays.
+    pub role: Role,
+    /// Where it stands: evidence and JSON pointer, such as `E0:/indicators/2`.
+    #[serde(default)]
+    pub place: String,
+    /// Who wrote it there.
+    #[serde(default)]
+    pub trust: Trust,
+    /// Whether a benign verdict requires it to be covered.
+    pub required: bool,
+    /// The record that covers it; of several that follow each other the last.
+    pub covered_by: Option<CoveredBy>,
+    /// What would cover it, or why it is not covered; none where it is covered or not required.
+    pub missing: Option<String>,
+}
+
+/// The record that covers a subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoveredBy {
+    /// What kind of record.
+    pub kind: String,
+    /// Its own reference.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Who approved it.
+    pub approved_by: String,
+    /// Until when it holds; always where none.
+    pub until: Option<DateTime<Utc>>,
+    /// The evidence that it stands in.
+    pub evidence: Option<EvidenceId>,
+}
+
+impl From<&Exoneration> for CoveredBy {
+    fn from(record: &Exoneration) -> Self {
+        Self {
+            kind: record.kind.clone(),
+            reference: record.reference.clone(),
+            approved_by: record.approved_by.clone(),
+            until: record.until,
+            evidence: record.evidence,
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! What would cover the subjects of a ledger that no record covers: advice for reports, which decides nothing.
+
+use std::fmt;
+
+use nightshift_alert::{IndicatorKind, Role};
+
+use crate::register_row::RegisterRow;
+use crate::verdict_policy::coverage::Records;
+use crate::verdict_policy::ledger::{Kind, Subject};
+use crate::verdict_policy::{Ledger, lookup};
+use crate::{Exoneration, Listed, NotCleared};
+
+/// Most lines about what is missing.
+const MOST_MISSING: usize = 6;
+/// Records that stand in a register.
+const REGISTERED: [&str; 4] = ["asset", "identity", "change", "authorised_scanner"];
+
+/// What keeps a value from being covered with what it stands beside.
+enum Lack<'a, 's> {
+    /// This record is about that, and does not list the value in this column.
+    Column(&'a Exoneration, &'static str),
+    /// It is the value of this subject, which is not covered itself.
+    Other(&'s Subject),
+}
+
+/// Where a record holds and a subject is not: part of the place, what the row tells of it, and what the alert does.
+#[derive(Clone, Copy)]
+pub(crate) struct Elsewhere<'r> {
+    pub(crate) part: &'static str,
+    pub(crate) row: Option<&'r str>,
+    pub(crate) own: Option<&'r str>,
+}
+
+impl fmt::Display for Elsewhere<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = self.part;
+        match self.row {
+            Some(row) => write!(f, "it holds in {part} {row}, and ")?,
+            None => write!(f, "it names no {part}, and ")?,
+        }
+        match self.own {
+            Some(own) => write!(f, "this is of {part} {own}"),
+            None => write!(f, "the finding tells no {part}"),
+        }
+    }
+}
+
+/// The column of a record that may list a subject, and what it reads.
+type Column = (&'static str, fn(&Exoneration) -> &Listed);
+
+/// Returns the column that lists a subject beside another one.
+fn column(subject: &Subject) -> Option<Column> {
+    Some(match subject.kind {
+        Kind::Value(IndicatorKind::AccessKey) => ("keys", |record| &record.extent.keys),
+        Kind::Value(IndicatorKind::Ip) if subject.role == Role::Actor => {
+            ("networks", |record| &record.extent.networks)
+        }
+        Kind::Value(IndicatorKind::Principal) => ("persons", |record| &record.extent.persons),
+        Kind::Value(IndicatorKind::Process | IndicatorKind::File | IndicatorKind::Image) => {
+            ("processes", |record| &record.extent.processes)
+        }
+        Kind::Value(IndicatorKind::Hash) => ("hashes", |record| &record.extent.hashes),
+        Kind::Value(_) if subject.role == Role::Remote => {
+            ("targets", |record| &record.extent.targets)
+        }
+        Kind::Call => ("calls", |record| &record.extent.calls),
+        _ => return None,
+    })
+}
+
+impl Ledger<'_> {
+    /// What a log shows beside the alert and no record covers, in half a sentence.
+    pub(crate) fn shown_uncovered(&self) -> Option<String> {
+        let mut shown: Vec<&Subject> = self
+            .uncovered()
+            .filter(|subject| subject.shown_with.is_some())
+            .collect();
+        shown.sort_by_key(|subject| subject.kind != Kind::Call);
+        let subject = shown.first()?;
+        let (who, what) = (subject.shown_with.as_deref()?, &subject.value);
+        Some(match subject.kind {
+            Kind::Call => format!("{who} also called {what}, which no record expects"),
+            Kind::Value(IndicatorKind::AccessKey) => {
+                format!("{who} also used the key {what}, which no record covers")
+            }
+            _ => format!("{who} was also used from {what}, which no record covers"),
+        })
+    }
+
+    /// What would decide the alert: for each subject that is not covered the record that comes nearest, or the row, or the
+    /// column of a row, that would cover it.
+    pub(crate) fn would_decide(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        let mut rows: Vec<RegisterRow<'_>> = Vec::new();
+        for subject in self.uncovered() {
+            let line = match self.row(subject) {
+                Some(row) => {
+                    row.join(&mut rows);
+                    continue;
+                }
+                None if self.is_beyond_limit(subject) => format!(
+                    "What was not looked up of the finding: a case makes at most {} look-ups",
+                    lookup::MOST_LOOKUPS
+                ),
+                None if self.with_other(subject).is_some() => continue,
+                None => self.missing(subject),
+            };
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines.extend(rows.iter().map(|row| row.question(&self.alert.kind)));
+        lines.truncate(MOST_MISSING);
+        lines
+    }
+
+    /// The row that would cover a subject, or the row that is there and lacks it in a column; none where something else is
+    /// missing.
+    fn row<'s>(&'s self, subject: &'s Subject) -> Option<RegisterRow<'s>> {
+        if !subject.is_value()
+            || self.records.nearest(subject).is_some()
+            || self.is_beyond_limit(subject)
+        {
+            return None;
+        }
+        match self.records.lack(subject, &self.subjects) {
+            Some(Lack::Column(record, column)) => {
+                Some(RegisterRow::of_record(record, column, subject))
+            }
+            Some(Lack::Other(_)) => None,
+            None => Some(RegisterRow::new(subject, &self.subjects)),
+        }
+    }
+
+    /// The subject with which this one would be covered, were it covered itself.
+    fn with_other(&self, subject: &Subject) -> Option<String> {
+        match self.records.lack(subject, &self.subjects)? {
+            Lack::Other(other) if self.records.nearest(subject).is_none() => {
+                Some(other.value.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a subject was not looked up because a case makes no more look-ups.
+    fn is_beyond_limit(&self, subject: &Subject) -> bool {
+        self.state.is_some_and(|state| {
+            let tools = state.opened.as_ref().map(|opened| &opened.tools);
+            state.evidence.len() >= lookup::MOST_LOOKUPS
+                && tools.is_some_and(|tools| !lookup::unanswered(state, tools, subject).is_empty())
+        })
+    }
+
+    /// What would cover a subject, or why it is not covered.
+    pub(crate) fn missing(&self, subject: &Subject) -> String {
+        let value = &subject.value;
+        match subject.kind {
+            Kind::Unreadable => {
+                return format!(
+                    "Who acted, at {value} of the finding: it cannot be read as a name or an address"
+                );
+            }
+            Kind::Unseen => {
+                return "Who else acted: the finding names more than is read of it".to_owned();
+            }
+            Kind::Nothing => {
+                return "Who acted, or on what: the finding names nothing that a record could be about".to_owned();
+            }
+            Kind::Value(_) | Kind::Call => {}
+        }
+        if let Some((record, lacks)) = self.records.nearest(subject) {
+            let kind = record.kind.replace('_', " ");
+            return format!("{kind} {}, about {value}: {lacks}", record.reference);
+        }
+        if self.is_beyond_limit(subject) {
+            let most = lookup::MOST_LOOKUPS;
+            return format!("It was not looked up: a case makes at most {most} look-ups");
+        }
+        match (self.with_other(subject), self.row(subject)) {
+            (Some(other), _) => format!("It is covered with {other}, which is not covered itself"),
+            (None, Some(row)) => row.question(&self.alert.kind),
+            (None, None) => RegisterRow::new(subject, &self.subjects).question(&self.alert.kind),
+        }
+    }
+}
+
+impl<'a> Records<'a> {
+    /// The record that names a subject and does not cover it, and why.
+    fn nearest(&self, subject: &Subject) -> Option<(&'a Exoneration, String)> {
+        let mut named = self.all.iter().filter(|record| self.names(record, subject));
+        let record = named.next()?;
+        let why = self.check(record, std::slice::from_ref(subject)).err();
+        let elsewhere = self.elsewhere(&record.scope, subject);
+        Some(match (why.unwrap_or(NotCleared::OtherTime), elsewhere) {
+            (NotCleared::OtherPlace, Some(elsewhere)) => (record, elsewhere.to_string()),
+            (why, _) => (record, why.to_string()),
+        })
+    }
+
+    /// What keeps a value from being covered with what it stands beside; none where no record is about that.
+    fn lack<'s>(&self, subject: &'s Subject, all: &'s [Subject]) -> Option<Lack<'a, 's>> {
+        let (column, own) = column(subject)?;
+        let callers = self.stands_beside(subject, column, all)?;
+        let covers_caller = matches!(column, "keys" | "networks");
+        let is_temporary = column == "keys" && subject.value.starts_with("ASIA");
+        for caller in callers {
+            let of_register = |record: &Exoneration| REGISTERED.contains(&record.kind.as_str());
+            let is_behind = |record: &Exoneration| {
+                covers_caller
+                    && record.extent.persons.lists(&caller.value)
+                    && all
+                        .iter()
+                        .any(|one| one.is_principal() && self.is_about(record, one))
+            };
+            let about = |record: &Exoneration| {
+                of_register(record) && (self.is_about(record, caller) || is_behind(record))
+            };
+            let lists = |record: &Exoneration| match own(record) {
+                _ if is_temporary => true,
+                Listed::Any if column == "networks" => self.any_counts(subject),
+                Listed::Any => column != "persons",
+                calls if column == "calls" => calls.lists_call(&subject.value),
+                listed => listed.lists(&subject.value),
+            };
+            match self.in_force(about).unwrap_or_default().as_slice() {
+                [] if covers_caller && self.is_advised(caller, all) => {
+                    return Some(Lack::Other(caller));
+                }
+                [.., record] if !self.all.iter().any(|one| about(one) && lists(one)) => {
+                    return Some(Lack::Column(record, column));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// What a record must be about that covers a value by this column.
+    fn stands_beside<'s>(
+        &self,
+        subject: &Subject,
+        column: &str,
+        all: &'s [Subject],
+    ) -> Option<Vec<&'s Subject>> {
+        let others = all.iter().filter(|one| one.value != subject.value);
+        Some(match column {
+            "keys" => self.callers(subject, all, |caller| caller.access_key.as_deref())?,
+            "networks" => self.callers(subject, all, |caller| caller.address.as_deref())?,
+            "persons" => self.beside(subject, all),
+            "calls" => {
+                let caller = subject.shown_with.as_deref()?;
+                let actors = others.filter(|one| one.role == Role::Actor);
+                actors.filter(|one| one.value == caller).take(1).collect()
+            }
+            _ => {
+                let machines = others.filter(|one| one.is_resource());
+                machines.filter(|one| one.role <= Role::Target).collect()
+            }
+        })
+    }
+
+    /// Whether a record is about a caller, or could list it, so that advice about that one is enough.
+    fn is_advised(&self, caller: &Subject, all: &[Subject]) -> bool {
+        let lacks = || matches!(self.lack(caller, all), Some(Lack::Column(..)));
+        caller.required && (self.nearest(caller).is_some() || lacks())
+    }
+
+    /// The principals who called with the same key from the same address: who stands behind a borrowed identity, or is one.
+    fn beside<'s>(&self, subject: &Subject, all: &'s [Subject]) -> Vec<&'s Subject> {
+        let calls = || self.alert.callers.iter();
+        let is_own = |name: &str| {
+            let own = calls().filter(|one| one.principal.as_deref() == Some(&subject.value));
+            let mut same = own.flat_map(|one| {
+                calls().filter(move |other| {
+                    (&one.access_key, &one.address) == (&other.access_key, &other.address)
+                })
+            });
+            same.any(|other| other.principal.as_deref() == Some(name))
+        };
+        let others = all
+            .iter()
+            .filter(|one| one.is_principal() && one.value != subject.value);
+        others.filter(|one| is_own(&one.value)).collect()
+    }
+}
