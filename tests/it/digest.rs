@@ -9,10 +9,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveTime, Utc};
 use nightshift_alert::ReadOptions;
-use nightshift_engine::{Clock, NoMeter};
-use nightshift_pipeline::{
-    AdmissionPolicy, Delivering, DigestPlan, HandingOn, Message, Routes, Wake, read_message,
-};
+use nightshift_engine::port::{Clock, NoMeter};
+use nightshift_pipeline::admission::AdmissionPolicy;
+use nightshift_pipeline::intake::read_message;
+use nightshift_pipeline::loops::{Delivering, DigestPlan, HandingOn};
+use nightshift_pipeline::port::{Message, Wake};
+use nightshift_pipeline::route::Routes;
 use nightshift_report::{Access, Language, Links, SlackConfig, SlackDestination, SlackWay};
 use nightshift_store::{Options, Store};
 use tokio::sync::Semaphore;

@@ -9,8 +9,9 @@ mod whole;
 pub(crate) mod world;
 
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{Reason, State, Verdict};
-use nightshift_pipeline::{Sender, build_report};
+use nightshift_engine::conclusion::{Reason, Verdict};
+use nightshift_engine::state::State;
+use nightshift_pipeline::report::{Sender, build as build_report};
 use nightshift_tests::{files, root};
 
 use analyst::{Hostile, Way};

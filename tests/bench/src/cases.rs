@@ -6,8 +6,9 @@
 use std::time::Instant;
 
 use anyhow::ensure;
-use nightshift_engine::{End, State};
-use nightshift_pipeline::Lane;
+use nightshift_engine::driver::End;
+use nightshift_engine::state::State;
+use nightshift_pipeline::case::Lane;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

@@ -6,9 +6,13 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use nightshift_alert::{Alert, ReadOptions, read};
-use nightshift_engine::{
-    Clock, End, Event, EventBody, NoMeter, Ports, State, StepStatus, apply, decide, drive, fold,
-};
+use nightshift_engine::decide::decide;
+use nightshift_engine::driver::{End, Ports, drive};
+use nightshift_engine::event::{Event, EventBody};
+use nightshift_engine::fold::{apply, fold};
+use nightshift_engine::plan::StepStatus;
+use nightshift_engine::port::{Clock, NoMeter};
+use nightshift_engine::state::State;
 use tokio_util::sync::CancellationToken;
 
 use crate::figure::{Figure, median};

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use nightshift_engine::{End, State};
+use nightshift_engine::driver::End;
+use nightshift_engine::state::State;
 use nightshift_llm::Provider;
-use nightshift_pipeline::Lane;
+use nightshift_pipeline::case::Lane;
 use nightshift_store::Options;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

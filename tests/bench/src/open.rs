@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use nightshift_llm::Provider;
-use nightshift_pipeline::Lane;
+use nightshift_pipeline::case::Lane;
 use nightshift_store::Options;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

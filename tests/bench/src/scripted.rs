@@ -6,13 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, IndicatorKind};
-use nightshift_engine::{
-    Analyst, AnalystKind, Answer, Argument, ArgumentKind, AskError, CallContext, Clock,
-    ConcludeQuestion, ConclusionDraft, Conduct, Cost, DecideQuestion, Decision, Event, EvidenceId,
-    Exonerator, FindingDraft, JOURNAL_VERSION, Journal, JournalError, Leaning, Limits, Mode,
-    NoAnswer, Opened, PlanAnswer, PlanQuestion, QuoteDraft, Reach, Reason, ReflectQuestion,
-    Reflection, Ruled, Stance, State, StepDraft, StepOutcome, ToolCall, ToolError, ToolOutput,
-    ToolSpec, Toolbox, TurnAnswer, TurnQuestion, Verdict,
+use nightshift_engine::conclusion::{ConclusionDraft, Leaning, Reason, Verdict};
+use nightshift_engine::event::{AnalystKind, Event, JOURNAL_VERSION, Opened};
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_engine::finding::{FindingDraft, QuoteDraft, Stance};
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::plan::{Mode, StepDraft, StepOutcome};
+use nightshift_engine::port::{
+    Analyst, Answer, Clock, Exonerator, Journal, JournalError, NoAnswer, Ruled, Toolbox,
+};
+use nightshift_engine::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+};
+use nightshift_engine::state::State;
+use nightshift_engine::strategy::Conduct;
+use nightshift_engine::tool::{
+    Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec,
 };
 use serde_json::{Value, json};
 

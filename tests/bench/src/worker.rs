@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nightshift_alert::{ReadOptions, Severity, read};
-use nightshift_pipeline::Arrival;
+use nightshift_pipeline::intake::Arrival;
 use nightshift_store::Options;
 use nightshift_tests::Publisher;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -10,12 +10,18 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, ReadOptions, read};
 use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
-use nightshift_engine::{
-    Analyst, AnalystKind, Clock, Conduct, Cost, Limits, Meter, NoMeter, PastCases,
-};
+use nightshift_engine::event::AnalystKind;
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::port::{Analyst, Clock, Meter, NoMeter, PastCases};
+use nightshift_engine::strategy::Conduct;
 use nightshift_llm::chat::ChatModel;
 use nightshift_llm::{KeyPlace, KeySource, ModelConfig, Models};
-use nightshift_pipeline::{AdmissionPolicy, Arrival, Profile, Profiles, Routes, Sender, Triage};
+use nightshift_pipeline::admission::AdmissionPolicy;
+use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::profile::{Profile, Profiles};
+use nightshift_pipeline::report::Sender;
+use nightshift_pipeline::route::Routes;
+use nightshift_pipeline::triage::Triage;
 use nightshift_store::{SqliteOptions, SqliteStore, Store};
 use nightshift_tools::{ToolConfig, Tools};
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nightshift_engine::{Event, EventBody};
+use nightshift_engine::event::{Event, EventBody};
 use nightshift_tests::root;
 use regex::Regex;
 use serde_json::{Value, json};

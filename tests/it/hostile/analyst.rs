@@ -2,12 +2,16 @@
 
 use async_trait::async_trait;
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{
-    Analyst, Answer, AskError, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision,
-    EvidenceId, FindingDraft, Leaning, Mode, NoAnswer, PlanAnswer, PlanQuestion, PlanUpdate,
-    QuoteDraft, Reason, ReflectQuestion, Reflection, Stance, StepDraft, StepId, StepOutcome,
-    ToolCall, TurnAnswer, TurnQuestion, Verdict,
+use nightshift_engine::conclusion::{ConclusionDraft, Leaning, Reason, Verdict};
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_engine::finding::{FindingDraft, QuoteDraft, Stance};
+use nightshift_engine::plan::{Mode, PlanUpdate, StepDraft, StepId, StepOutcome};
+use nightshift_engine::port::{Analyst, Answer, NoAnswer};
+use nightshift_engine::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
+use nightshift_engine::tool::ToolCall;
 use serde_json::{Map, json};
 
 /// The value that must not leave.

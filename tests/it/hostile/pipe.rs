@@ -7,15 +7,26 @@ use std::time::Duration;
 use async_trait::async_trait;
 use nightshift_alert::Alert;
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
-use nightshift_engine::{
-    Analyst, AnalystKind, Answer, ConcludeQuestion, ConclusionDraft, Conduct, Cost, DecideQuestion,
-    Decision, End, Limits, NoAnswer, NoMeter, PlanAnswer, PlanQuestion, ReflectQuestion,
-    Reflection, State, TurnAnswer, TurnQuestion,
+use nightshift_engine::conclusion::ConclusionDraft;
+use nightshift_engine::driver::End;
+use nightshift_engine::event::AnalystKind;
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::port::{Analyst, Answer, NoAnswer, NoMeter};
+use nightshift_engine::question::{
+    ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion, ReflectQuestion,
+    Reflection, TurnAnswer, TurnQuestion,
 };
-use nightshift_pipeline::{
-    Accepted, AdmissionPolicy, Arrival, Cases, DayBudget, Inbox, Lane, Profile, Profiles, Purse,
-    Routes, Sender, Triage,
-};
+use nightshift_engine::state::State;
+use nightshift_engine::strategy::Conduct;
+use nightshift_pipeline::admission::AdmissionPolicy;
+use nightshift_pipeline::budget::{DayBudget, Purse};
+use nightshift_pipeline::case::Lane;
+use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::port::{Accepted, Cases, Inbox};
+use nightshift_pipeline::profile::{Profile, Profiles};
+use nightshift_pipeline::report::Sender;
+use nightshift_pipeline::route::Routes;
+use nightshift_pipeline::triage::Triage;
 use nightshift_store::{SqliteOptions, SqliteStore};
 use tokio_util::sync::CancellationToken;
 
@@ -154,7 +165,7 @@ impl Pipe {
     pub(super) async fn accept(&self, alerts: Vec<Alert>, always: bool) -> Vec<Accepted> {
         let arrivals = alerts.into_iter().map(|alert| Arrival {
             source: "hostile".to_owned(),
-            at: nightshift_engine::Clock::now(&Noon),
+            at: nightshift_engine::port::Clock::now(&Noon),
             alert: Arc::new(alert),
             raw: b"{}".as_slice().into(),
             unreadable: None,

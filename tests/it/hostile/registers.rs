@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_alert::{Indicator, IndicatorKind, Role};
-use nightshift_engine::{Clock, PastCase, PastCases, PastQuery, PersonDecision, Verdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::port::{Clock, PastCase, PastCases, PastQuery, PersonDecision};
 use nightshift_tools::{Content, ToolConfig, Tools, WatchlistFile};
 use serde_json::{Value, json};
 

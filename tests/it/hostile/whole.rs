@@ -2,10 +2,13 @@
 //! exhausted day budget.
 
 use nightshift_alert::{Class, FeedState, Indicator, IndicatorKind, ReadOptions, Role, Severity};
-use nightshift_engine::{Cap, EvidenceId, Verdict};
-use nightshift_pipeline::{
-    Admission, Cases, Change, Feedback, Message, NewPersonVerdict, Spending, read_message,
-};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_engine::limits::Cap;
+use nightshift_pipeline::admission::{Admission, Change};
+use nightshift_pipeline::feedback::NewPersonVerdict;
+use nightshift_pipeline::intake::read_message;
+use nightshift_pipeline::port::{Cases, Feedback, Message, Spending};
 
 use super::analyst::{CANARY, Hostile, Way};
 use super::pipe::{Pipe, QUESTION_USD};
@@ -45,7 +48,7 @@ async fn a20_no_word_of_another_case_crosses() {
         let said = NewPersonVerdict {
             verdict: Some(Verdict::TruePositive),
             by: "ana".to_owned(),
-            at: nightshift_engine::Clock::now(&Noon),
+            at: nightshift_engine::port::Clock::now(&Noon),
             note: CANARY.to_owned(),
         };
         let id = &case.case_id.as_ref().unwrap().0;
@@ -141,7 +144,7 @@ async fn a25_what_breaks_readers_costs_no_alert() {
             bytes,
             attributes: Default::default(),
         };
-        let now = nightshift_engine::Clock::now(&Noon);
+        let now = nightshift_engine::port::Clock::now(&Noon);
         read_message("hostile", &message, &ReadOptions::default(), now)
     };
     let pipe = Pipe::new(benign(), 0.0);
@@ -201,7 +204,7 @@ async fn a26_lows_that_came_first_leave_the_reserve() {
         assert_eq!(conclusion.stopped_by, Some(Cap::DayUsd));
         assert_eq!(conclusion.reason, Reason::BudgetExhausted);
     }
-    let today = nightshift_engine::Clock::now(&Noon).date_naive();
+    let today = nightshift_engine::port::Clock::now(&Noon).date_naive();
     let spent = pipe.store.spent_on(today).await.unwrap();
     assert!(spent.other_usd <= DAY_USD / 2.0, "{spent:?}");
     assert!(

@@ -7,11 +7,14 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
-use nightshift_engine::{
-    Analyst, AnalystKind, CallContext, Clock, Conduct, Cost, Event, EventBody, JOURNAL_VERSION,
-    Journal, JournalError, Limits, NoMeter, Opened, PastCases, Ports, State, ToolCall, ToolError,
-    ToolOutput, ToolSpec, Toolbox, drive, fold,
-};
+use nightshift_engine::driver::{Ports, drive};
+use nightshift_engine::event::{AnalystKind, Event, EventBody, JOURNAL_VERSION, Opened};
+use nightshift_engine::fold::fold;
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::port::{Analyst, Clock, Journal, JournalError, NoMeter, PastCases, Toolbox};
+use nightshift_engine::state::State;
+use nightshift_engine::strategy::Conduct;
+use nightshift_engine::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 use nightshift_tools::Tools;
 use tokio_util::sync::CancellationToken;
 
@@ -170,7 +173,7 @@ pub(crate) async fn triage_in(
     let end = drive(&ports, fold(&events), &CancellationToken::new())
         .await
         .unwrap();
-    let nightshift_engine::End::Concluded(state) = end else {
+    let nightshift_engine::driver::End::Concluded(state) = end else {
         panic!("the case did not end in a report: {end:?}")
     };
     let mut seen = std::mem::take(&mut *watched.seen.lock().unwrap());

@@ -130,6 +130,6 @@ fn statements_are_told_from_prose() {
 #[test]
 fn metrics_are_told_from_crates() {
     let found =
-        metrics("use nightshift_engine::Meter; \"nightshift_cases_total\", nightshift-data");
+        metrics("use nightshift_engine::port::Meter; \"nightshift_cases_total\", nightshift-data");
     assert_eq!(found, ["nightshift_cases_total".to_owned()].into());
 }

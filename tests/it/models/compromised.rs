@@ -1,6 +1,7 @@
 //! Tests attacks A1–A3, A10 and A13–A19 on a model that obeys whatever it reads, with alerts of every feed.
 
-use nightshift_engine::{Cap, Reason, Verdict};
+use nightshift_engine::conclusion::{Reason, Verdict};
+use nightshift_engine::limits::Cap;
 use nightshift_tests::model::{Answer, Fault, Reply, Seen};
 use serde_json::json;
 

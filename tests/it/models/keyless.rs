@@ -1,7 +1,7 @@
 //! Tests a model that marks no step as key, beside a record that clears the alert. Nothing is cleared until the
 //! look-ups of the playbook have an answer.
 
-use nightshift_engine::{Leaning, Reason, Verdict};
+use nightshift_engine::conclusion::{Leaning, Reason, Verdict};
 use nightshift_tests::model::{Answer, Seen, obey};
 use serde_json::{Value, json};
 

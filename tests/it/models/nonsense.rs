@@ -14,7 +14,8 @@ use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
 use nightshift_alert::Alert;
 use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
-use nightshift_engine::{Conduct, Limits, Strategy};
+use nightshift_engine::limits::Limits;
+use nightshift_engine::strategy::{Conduct, Strategy};
 use nightshift_llm::chat::{
     Arguments, CallPart, ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part,
     StopReason, TokenPrice, Usage,

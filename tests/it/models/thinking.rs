@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
-use nightshift_engine::{Conduct, State, Strategy};
+use nightshift_engine::state::State;
+use nightshift_engine::strategy::{Conduct, Strategy};
 use nightshift_tests::model::{Answer, FakeModel, Said, Script, Seen};
 use serde_json::json;
 

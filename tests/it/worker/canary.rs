@@ -314,7 +314,7 @@ async fn f32_a_worker_that_sends_none_knows_those_of_others_by_the_key() {
         let config = canary(place, 0);
         config.replace("key =", "source = \"drop\"\nkey =")
     });
-    let others = nightshift_pipeline::Canary {
+    let others = nightshift_pipeline::canary::Canary {
         source: "drop".to_owned(),
         every: Duration::from_secs(900),
         keys: std::sync::Arc::new(|| Ok(KEY.into())),

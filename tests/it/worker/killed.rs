@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use nightshift_engine::EventBody;
-use nightshift_pipeline::{AdmissionPolicy, CaseStatus};
+use nightshift_engine::event::EventBody;
+use nightshift_pipeline::admission::AdmissionPolicy;
+use nightshift_pipeline::case::CaseStatus;
 use nightshift_store::{Options, PostgresStore, SqliteOptions, SqliteStore, Store};
 
 use killer::{Deed, Killer, Side};
@@ -140,7 +141,7 @@ async fn poisoned(store: Arc<dyn Store>) {
     }
     let view = world.store.view(&suspect.0).await.unwrap();
     assert!(view.report.is_some());
-    let verified = nightshift_engine::verify(&view.events);
+    let verified = nightshift_engine::verify::verify(&view.events);
     assert_eq!(verified.violations, []);
     let conclusion = verified.state.conclusion.unwrap();
     let failed = conclusion.failed.unwrap();

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_engine::Clock;
-use nightshift_pipeline::{
-    AdmissionPolicy, Canary, CanaryEnding, CanarySending, Outgoing, Publish, PublishError,
-};
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::admission::AdmissionPolicy;
+use nightshift_pipeline::canary::{Canary, CanaryEnding, CanarySending};
+use nightshift_pipeline::port::{Outgoing, Publish, PublishError};
 use nightshift_store::{Options, Store};
 use serde_json::Value;
 use tokio::time::Instant;

@@ -67,7 +67,7 @@ impl Stored {
 /// The real time, for the vendor that checks it.
 struct Now;
 
-impl nightshift_engine::Clock for Now {
+impl nightshift_engine::port::Clock for Now {
     #[expect(
         clippy::disallowed_methods,
         reason = "the program under test has the real clock too"

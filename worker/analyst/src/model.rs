@@ -37,10 +37,13 @@ mod tests;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use nightshift_engine::{
-    Analyst, Answer, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision, NoAnswer,
-    PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, ToolSpec, TurnAnswer, TurnQuestion,
+use nightshift_engine::conclusion::ConclusionDraft;
+use nightshift_engine::port::{Analyst, Answer, NoAnswer};
+use nightshift_engine::question::{
+    ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion, ReflectQuestion,
+    Reflection, TurnAnswer, TurnQuestion,
 };
+use nightshift_engine::tool::ToolSpec;
 
 use crate::playbook::Playbooks;
 use blocks::KeptBlocks;

@@ -9,7 +9,7 @@ mod worker;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use nightshift_engine::Strategy;
+use nightshift_engine::strategy::Strategy;
 
 pub(crate) use cases::{
     Cases, CasesAct, CasesAssign, CasesCancel, CasesDisagree, CasesExport, CasesList, CasesPurge,

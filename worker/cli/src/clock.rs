@@ -1,7 +1,7 @@
 //! The system clock. Only this module reads it.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::Clock;
+use nightshift_engine::port::Clock;
 
 /// The clock of this host.
 #[derive(Debug, Clone, Copy, Default)]

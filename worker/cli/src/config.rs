@@ -22,9 +22,10 @@ mod traces;
 
 use std::path::{Path, PathBuf};
 
-use nightshift_engine::Limits;
+use nightshift_engine::limits::Limits;
 use nightshift_llm::{KeyRef, ModelConfig};
-use nightshift_pipeline::{AdmissionPolicy, Mute, Route, Routes};
+use nightshift_pipeline::admission::{AdmissionPolicy, Mute};
+use nightshift_pipeline::route::{Route, Routes};
 use nightshift_store::Address;
 use nightshift_tools::ToolConfig;
 use nightshift_web::WebConfig;

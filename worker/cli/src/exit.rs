@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::port::StoreError;
 
 /// Why a command failed.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use std::io::{Stderr, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nightshift_engine::Clock as _;
+use nightshift_engine::port::Clock as _;
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};

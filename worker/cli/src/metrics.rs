@@ -15,10 +15,12 @@ use std::sync::atomic::AtomicU64;
 
 use nightshift_alert::CANARY_FEED;
 use nightshift_alert::feed::BUILT_IN;
-use nightshift_engine::{Measure, Meter, ModelTokens};
+use nightshift_engine::measure::{Measure, ModelTokens};
+use nightshift_engine::port::Meter;
 use nightshift_llm::OUTCOMES;
 use nightshift_llm::chat::Asked;
-use nightshift_pipeline::{Backlog, RECHECK_RESULTS};
+use nightshift_pipeline::case::Backlog;
+use nightshift_pipeline::recheck::RECHECK_RESULTS;
 use prometheus::{
     CounterVec, Encoder, Error, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, IntGaugeVec, Registry, TextEncoder,
@@ -461,7 +463,7 @@ impl Proof {
         for agreed in ["true", "false"] {
             proof.feedback.with_label_values(&[agreed]);
         }
-        for rule in nightshift_engine::OVERRIDES {
+        for rule in nightshift_engine::conclude::OVERRIDES {
             proof.overridden.with_label_values(&[*rule]);
         }
         Ok(proof)

@@ -8,10 +8,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use nightshift_engine::{
-    CommandId, Event, EventBody, Outcome, State, Step, StepStatus, ToolOutput, UpdateRecord, apply,
-};
-use nightshift_pipeline::Watcher;
+use nightshift_engine::event::{CommandId, Event, EventBody, Outcome};
+use nightshift_engine::fold::apply;
+use nightshift_engine::plan::{Step, StepStatus, UpdateRecord};
+use nightshift_engine::state::State;
+use nightshift_engine::tool::ToolOutput;
+use nightshift_pipeline::triage::Watcher;
 
 use crate::output::{plain, say};
 
@@ -67,7 +69,7 @@ impl Progress {
 impl Watcher for Progress {
     fn goes_on(&self, case_id: &str, events: &[Event]) {
         if let Ok(mut states) = self.states.lock() {
-            states.insert(case_id.to_owned(), nightshift_engine::fold(events));
+            states.insert(case_id.to_owned(), nightshift_engine::fold::fold(events));
         }
     }
 
@@ -267,7 +269,7 @@ fn plan(state: &State) -> Vec<String> {
 }
 
 /// Returns the lines of the plan, which `run` shows first and `--plan-only` alone.
-pub(crate) fn plan_lines(plan: &nightshift_engine::Plan) -> Vec<String> {
+pub(crate) fn plan_lines(plan: &nightshift_engine::plan::Plan) -> Vec<String> {
     let mut lines = vec![format!("objective: {}", plain(&plan.objective, 400))];
     if !plan.source.is_empty() {
         lines.push(format!("plan from {}", plain(&plan.source, 80)));
@@ -327,7 +329,7 @@ fn called(state: &State, id: &CommandId, output: &ToolOutput) -> String {
 }
 
 fn update(record: &UpdateRecord) -> String {
-    use nightshift_engine::PlanUpdate::{AddStep, CancelStep, UpdateStep};
+    use nightshift_engine::plan::PlanUpdate::{AddStep, CancelStep, UpdateStep};
     let text = match &record.update {
         AddStep { step, reason } => format!("plan: added {} ({reason})", step.description),
         UpdateStep { id, reason, .. } => format!("plan: changed {id} ({reason})"),

@@ -23,14 +23,18 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use nightshift_alert::{Alert, ReadOptions};
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
-use nightshift_engine::{
-    Analyst, AnalystKind, Clock, Cost, Meter, PastCase, PastCases, PastQuery, Strategy, ToolSpec,
-    Toolbox,
-};
+use nightshift_engine::event::AnalystKind;
+use nightshift_engine::limits::Cost;
+use nightshift_engine::port::{Analyst, Clock, Meter, PastCase, PastCases, PastQuery, Toolbox};
+use nightshift_engine::strategy::Strategy;
+use nightshift_engine::tool::ToolSpec;
 use nightshift_llm::{KeyPlace, KeyRef, Models};
-use nightshift_pipeline::{
-    DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,
-};
+use nightshift_pipeline::budget::{DayBudget, Purse};
+use nightshift_pipeline::port::Destination;
+use nightshift_pipeline::profile::{Profile, Profiles};
+use nightshift_pipeline::report::Sender;
+use nightshift_pipeline::route::{Route, Routes};
+use nightshift_pipeline::triage::{Triage, Watcher};
 use nightshift_store::{Blobs, Options, Password, Store};
 use nightshift_tools::{ToolConfig, Tools};
 use nightshift_web::SignersKeys;

@@ -3,7 +3,7 @@
 use nightshift_alert::{Indicator, Severity};
 use serde::{Deserialize, Serialize};
 
-use crate::{Leaning, Urgency, Verdict};
+use crate::conclusion::{Leaning, Urgency, Verdict};
 
 /// Result of the previous report, and the reason for the new triage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

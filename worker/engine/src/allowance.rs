@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::{Cap, Cost, Limits};
+use crate::limits::{Cap, Cost, Limits};
 
 /// Budget of one case, as seen by one of its questions.
 #[derive(Debug, Clone)]

@@ -6,7 +6,8 @@ use nightshift_alert::{Indicator, Role};
 use serde_json::Value;
 
 use crate::reach::is_own;
-use crate::{Argument, ArgumentKind, Reach, State, ToolCall, ToolError, ToolSpec};
+use crate::state::State;
+use crate::tool::{Argument, ArgumentKind, Reach, ToolCall, ToolError, ToolSpec};
 
 /// Checks a call against the tools of the case and its known values, and returns the tool.
 ///

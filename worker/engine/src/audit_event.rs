@@ -7,7 +7,7 @@ use nightshift_alert::is_public;
 use serde_json::Value;
 
 use crate::cloud_name::is_service;
-use crate::type_matches;
+use crate::exoneration::type_matches;
 
 /// Prefixes of the names of read-only calls. They count where the platform does not say whether a call only read:
 /// Cloud Audit Logs have method names alone.

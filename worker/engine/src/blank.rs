@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use nightshift_alert::{Alert, Role};
 use serde_json::Value;
 
-use crate::Evidence;
+use crate::evidence::Evidence;
 
 /// Replacement for a blanked value.
 const BLANK: &str = "[blanked]";

@@ -10,7 +10,7 @@ use nightshift_alert::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::Exoneration;
+use crate::exoneration::Exoneration;
 
 mod detail;
 mod names;

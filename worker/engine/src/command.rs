@@ -1,6 +1,9 @@
 //! Commands: what the driver does next.
 
-use crate::{CommandId, Conclusion, StepId, ToolCall};
+use crate::conclusion::Conclusion;
+use crate::event::CommandId;
+use crate::plan::StepId;
+use crate::tool::ToolCall;
 
 /// A question to the analyst.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -31,12 +31,14 @@ use claims::Cited;
 use floor::Ruling;
 use standing::Standings;
 
+use crate::catalogue::{Action, ActionChoice, ActionTemplate, Known, fill};
+use crate::conclusion::{Conclusion, ConclusionDraft, Verdict};
+use crate::event::Opened;
+use crate::exoneration::Exoneration;
+use crate::finding::{Finding, FindingDraft};
 use crate::fold::leans_benign;
+use crate::state::State;
 use crate::verdict_policy::Ledger;
-use crate::{
-    Action, ActionChoice, ActionTemplate, Conclusion, ConclusionDraft, Exoneration, Finding,
-    FindingDraft, Known, Opened, State, Verdict, fill,
-};
 
 /// Maximum number of actions in a conclusion.
 const MOST_ACTIONS: usize = 6;

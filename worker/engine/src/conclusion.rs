@@ -3,7 +3,11 @@
 use nightshift_alert::{Severity, Technique};
 use serde::{Deserialize, Serialize};
 
-use crate::{Action, ActionChoice, Cap, Exoneration, Finding, FindingDraft, LedgerRow};
+use crate::catalogue::{Action, ActionChoice};
+use crate::exoneration::Exoneration;
+use crate::finding::{Finding, FindingDraft};
+use crate::ledger_row::LedgerRow;
+use crate::limits::Cap;
 
 /// Verdict on the alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use crate::command::{Command, Question};
+use crate::conclude;
+use crate::event::{AnalystKind, CommandId};
+use crate::finding::Finding;
 use crate::fold::leans_benign;
+use crate::plan::{Mode, Plan, Step, StepStatus};
+use crate::state::{CallState, State};
+use crate::strategy::ReflectionMode;
 use crate::verdict_policy::lookup;
-use crate::{
-    AnalystKind, CallState, Command, CommandId, Finding, Mode, Plan, Question, ReflectionMode,
-    State, Step, StepStatus, conclude,
-};
 
 /// Returns the next commands. The list is empty while all possible commands run, and at the end.
 #[must_use]
@@ -17,7 +20,7 @@ pub fn decide(state: &State) -> Vec<Command> {
     }
     let past = CommandId::past_cases();
     if !state.finished.contains(&past) && state.stop.is_none() {
-        let call = crate::ToolCall::new("past_cases", serde_json::Map::new());
+        let call = crate::tool::ToolCall::new("past_cases", serde_json::Map::new());
         return fresh(state, vec![Command::Call { id: past, call }]);
     }
     if state.stopped_by().is_some() {
@@ -251,7 +254,7 @@ fn lookups(state: &State) -> Vec<Command> {
 fn may_conclude(state: &State, id: &CommandId) -> bool {
     let has_room = || {
         state.opened.as_ref().is_some_and(|opened| {
-            let nothing = crate::Cost::default();
+            let nothing = crate::limits::Cost::default();
             opened.limits.reached(state.charged(), nothing).is_none()
         })
     };

@@ -16,12 +16,18 @@ use nightshift_alert::text::cut;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use crate::allowance::Allowance;
 use crate::allowance::Begun;
-use crate::{
-    Allowance, Analyst, AskError, CallContext, Clock, Command, CommandId, Cost, Event, EventBody,
-    Exonerator, Journal, JournalError, Measure, Meter, Opened, Outcome, Ruled, State, ToolCall,
-    ToolError, Toolbox, apply, decide,
-};
+use crate::command::Command;
+use crate::decide::decide;
+use crate::event::{CommandId, Event, EventBody, Opened, Outcome};
+use crate::fold::apply;
+use crate::limits::Cost;
+use crate::measure::Measure;
+use crate::port::{Analyst, Clock, Exonerator, Journal, JournalError, Meter, Ruled, Toolbox};
+use crate::question::AskError;
+use crate::state::State;
+use crate::tool::{CallContext, ToolCall, ToolError};
 
 /// Ports that the driver needs.
 #[derive(Clone)]

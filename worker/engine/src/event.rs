@@ -7,11 +7,15 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, written_time};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ActionTemplate, Again, AskError, Conclusion, ConclusionDraft, Conduct, Cost, Decision,
-    Exoneration, Limits, PlanAnswer, Reflection, StepId, ToolError, ToolOutput, ToolSpec,
-    TurnAnswer,
-};
+use crate::again::Again;
+use crate::catalogue::ActionTemplate;
+use crate::conclusion::{Conclusion, ConclusionDraft};
+use crate::exoneration::Exoneration;
+use crate::limits::{Cost, Limits};
+use crate::plan::StepId;
+use crate::question::{AskError, Decision, PlanAnswer, Reflection, TurnAnswer};
+use crate::strategy::Conduct;
+use crate::tool::{ToolError, ToolOutput, ToolSpec};
 
 /// Version of the journal that this engine writes. The engine also folds older versions.
 pub const JOURNAL_VERSION: u32 = 1;
@@ -59,15 +63,15 @@ impl CommandId {
 
     /// Returns the id of a look-up that the ledger demands. The id holds the call itself.
     #[must_use]
-    pub fn lookup(call: &crate::ToolCall) -> Self {
+    pub fn lookup(call: &crate::tool::ToolCall) -> Self {
         Self(format!("lookup:{}", call.identity()))
     }
 
     /// Returns the call of such a look-up.
-    pub(crate) fn looked_up(&self) -> Option<crate::ToolCall> {
+    pub(crate) fn looked_up(&self) -> Option<crate::tool::ToolCall> {
         let (tool, arguments) = self.0.strip_prefix("lookup:")?.split_once('(')?;
         let arguments = serde_json::from_str(arguments.strip_suffix(')')?).ok()?;
-        Some(crate::ToolCall::new(tool, arguments))
+        Some(crate::tool::ToolCall::new(tool, arguments))
     }
 
     /// Returns the id of reading the rules that may clear the alert.

@@ -5,7 +5,9 @@ use nightshift_alert::Flag;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{JsonText, StepId, ToolError};
+use crate::plan::StepId;
+use crate::tool::ToolError;
+use nightshift_alert::JsonText;
 
 /// Number of a piece of evidence within its case and revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

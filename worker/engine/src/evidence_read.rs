@@ -3,7 +3,9 @@
 //! The answer comes from the case's own evidence. It creates no new evidence and costs only the turn. The analyst
 //! selects the part by the call's arguments.
 
-use crate::{Argument, ArgumentKind, EvidenceId, Reach, State, ToolCall, ToolError, ToolSpec};
+use crate::evidence::EvidenceId;
+use crate::state::State;
+use crate::tool::{Argument, ArgumentKind, Reach, ToolCall, ToolError, ToolSpec};
 
 /// Name and kind of the tool.
 pub const NAME: &str = "evidence_read";

@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use nightshift_alert::IndicatorKind;
 use serde::{Deserialize, Serialize};
 
-use crate::EvidenceId;
+use crate::evidence::EvidenceId;
 
 /// A fact that may clear an alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

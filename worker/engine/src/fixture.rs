@@ -8,7 +8,13 @@ use nightshift_alert::{
     Times,
 };
 
-use crate::*;
+use crate::event::{AnalystKind, Event, EventBody, JOURNAL_VERSION, Opened};
+use crate::exoneration::{Exoneration, Extent, Scope};
+use crate::fold::fold;
+use crate::limits::{Cost, Limits};
+use crate::state::State;
+use crate::strategy::Conduct;
+use crate::tool::{Argument, ArgumentKind, Reach, ToolSpec};
 
 pub(crate) const ACCOUNT: &str = "444455556666";
 

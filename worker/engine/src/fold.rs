@@ -9,10 +9,13 @@ mod turn;
 
 use std::sync::Arc;
 
-use crate::{
-    AskError, CommandId, ConclusionDraft, Event, EventBody, Evidence, EvidenceId, InFlight,
-    Leaning, NotCleared, Opened, Outcome, State, Stop, Verdict, check,
-};
+use crate::conclusion::{ConclusionDraft, Leaning, Verdict};
+use crate::event::{CommandId, Event, EventBody, Opened, Outcome};
+use crate::evidence::{Evidence, EvidenceId};
+use crate::exoneration::NotCleared;
+use crate::question::AskError;
+use crate::state::{InFlight, State, Stop};
+use crate::verdict_policy::check;
 
 /// Returns the state that these events lead to.
 #[must_use]
@@ -67,7 +70,9 @@ pub fn apply(state: &mut State, event: &Event) {
             }
         }
         EventBody::TimeUp => {
-            state.stop.get_or_insert(Stop::Cap(crate::Cap::Minutes));
+            state
+                .stop
+                .get_or_insert(Stop::Cap(crate::limits::Cap::Minutes));
             lose(state);
         }
         EventBody::Cancelled { by } => state.stop = Some(Stop::Cancelled(by.clone())),
@@ -120,7 +125,7 @@ fn lose(state: &mut State) {
     }
 }
 
-fn started(state: &mut State, id: &CommandId, attempt: u32, reserved: crate::Cost) {
+fn started(state: &mut State, id: &CommandId, attempt: u32, reserved: crate::limits::Cost) {
     if state.finished.contains(id) {
         return;
     }
@@ -207,7 +212,7 @@ fn ask_failed(state: &mut State, id: &CommandId, error: &AskError) {
 }
 
 /// Keeps a fact that clears a subject of this alert, and records why another one does not count.
-fn exonerated(state: &mut State, fact: crate::Exoneration) {
+fn exonerated(state: &mut State, fact: crate::exoneration::Exoneration) {
     let Some(alert) = state.alert().cloned() else {
         return;
     };
@@ -215,7 +220,7 @@ fn exonerated(state: &mut State, fact: crate::Exoneration) {
         Ok(()) if !state.exonerations.contains(&fact) => state.exonerations.push(fact),
         Ok(()) => {}
         Err(why) => {
-            let entry: (crate::Exoneration, NotCleared) = (fact, why);
+            let entry: (crate::exoneration::Exoneration, NotCleared) = (fact, why);
             if !state.not_cleared.contains(&entry) {
                 state.not_cleared.push(entry);
             }
@@ -224,10 +229,10 @@ fn exonerated(state: &mut State, fact: crate::Exoneration) {
 }
 
 /// Returns the step that a turn or a call belongs to.
-pub(crate) fn step_of(id: &CommandId) -> Option<crate::StepId> {
+pub(crate) fn step_of(id: &CommandId) -> Option<crate::plan::StepId> {
     let mut parts = id.0.split(':');
     let kind = parts.next()?;
     let step = parts.next()?;
     let is_step = (kind == "turn" || kind == "call") && parts.next().is_some();
-    is_step.then(|| crate::StepId(step.to_owned()))
+    is_step.then(|| crate::plan::StepId(step.to_owned()))
 }

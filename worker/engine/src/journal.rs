@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use crate::{Event, EventBody, JOURNAL_VERSION};
+use crate::event::{Event, EventBody, JOURNAL_VERSION};
 
 /// Kinds of outcomes in a `finished` event.
 const OUTCOMES: &[&str] = &[
@@ -100,8 +100,9 @@ fn why(text: &str, cause: serde_json::Error) -> UnreadableEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::CommandId;
     use crate::fixture::{at, opening};
-    use crate::{CommandId, Cost, Limits};
+    use crate::limits::{Cost, Limits};
 
     fn text(event: &Event) -> String {
         serde_json::to_string(event).unwrap()

@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::Role;
 use serde::{Deserialize, Serialize};
 
-use crate::{EvidenceId, Exoneration, Trust};
+use crate::evidence::EvidenceId;
+use crate::exoneration::Exoneration;
+use crate::tool::Trust;
 
 /// One row of the ledger, as reports show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{AnalystKind, Cap, StepOutcome, StepStatus, Verdict};
+use crate::conclusion::Verdict;
+use crate::event::AnalystKind;
+use crate::limits::Cap;
+use crate::plan::{StepOutcome, StepStatus};
 use nightshift_alert::Severity;
 
 /// One measurement.

@@ -4,7 +4,7 @@
 
 use nightshift_alert::{Alert, Direction, IndicatorKind, Role};
 
-use crate::type_matches;
+use crate::exoneration::type_matches;
 
 /// Finding types that always describe acts of the alert's own resource. GuardDuty's follow its documentation:
 /// <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_finding-types-ec2.html>.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ToolCall;
+use crate::tool::ToolCall;
 
 /// Id of a step within its case: `s1`, `s2`, … The engine assigns it, whatever the analyst wrote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

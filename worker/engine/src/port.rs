@@ -7,11 +7,16 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Indicator, IndicatorKind, Resource, Severity, written_time};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    AskError, CallContext, ConcludeQuestion, ConclusionDraft, Cost, DecideQuestion, Decision,
-    Event, Exoneration, Measure, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, ToolCall,
-    ToolError, ToolOutput, ToolSpec, TurnAnswer, TurnQuestion, Verdict,
+use crate::conclusion::{ConclusionDraft, Verdict};
+use crate::event::Event;
+use crate::exoneration::Exoneration;
+use crate::limits::Cost;
+use crate::measure::Measure;
+use crate::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
+use crate::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 /// Answer of an analyst with its cost.
 #[derive(Debug, Clone, PartialEq)]
@@ -149,7 +154,11 @@ pub trait Journal: Send + Sync {
     /// # Errors
     ///
     /// Returns an error when nothing was written.
-    async fn conclude(&self, events: &[Event], end: &crate::State) -> Result<(), JournalError>;
+    async fn conclude(
+        &self,
+        events: &[Event],
+        end: &crate::state::State,
+    ) -> Result<(), JournalError>;
 }
 
 /// Reason why nothing was written to a journal.

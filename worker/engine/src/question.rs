@@ -8,10 +8,15 @@ use std::sync::Arc;
 use nightshift_alert::Alert;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ActionTemplate, Allowance, Cap, Evidence, Exoneration, FindingDraft, Limits, Mode, PlanUpdate,
-    Step, StepDraft, StepOutcome, Strategy, ToolCall, ToolError, ToolSpec, UpdateRecord,
-};
+use crate::allowance::Allowance;
+use crate::catalogue::ActionTemplate;
+use crate::evidence::Evidence;
+use crate::exoneration::Exoneration;
+use crate::finding::FindingDraft;
+use crate::limits::{Cap, Limits};
+use crate::plan::{Mode, PlanUpdate, Step, StepDraft, StepOutcome, UpdateRecord};
+use crate::strategy::Strategy;
+use crate::tool::{ToolCall, ToolError, ToolSpec};
 
 /// One call of a step with its result.
 #[derive(Debug, Clone, PartialEq)]

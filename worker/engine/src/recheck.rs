@@ -12,11 +12,17 @@ use nightshift_alert::{Alert, Indicator, Role, Times};
 use serde_json::Value;
 
 use crate::driver::make;
+use crate::event::{CommandId, Event, EventBody, Opened, Outcome};
+use crate::evidence::Evidence;
+use crate::exoneration::Exoneration;
+use crate::fold::apply;
+use crate::ledger_row::LedgerRow;
+use crate::limits::Cost;
+use crate::port::{Clock, Meter, Toolbox};
+use crate::searched::Searched;
+use crate::state::State;
+use crate::tool::{ToolCall, ToolError};
 use crate::verdict_policy::{Ledger, ledger, log, lookup};
-use crate::{
-    Clock, CommandId, Cost, Event, EventBody, Evidence, Exoneration, LedgerRow, Meter, Opened,
-    Outcome, Searched, State, ToolCall, ToolError, Toolbox, apply,
-};
 
 /// Maximum time of one search of a log. A search adds an hour at both ends, and takes seven days at most.
 const PIECE: TimeDelta = TimeDelta::hours(7 * 24 - 2);

@@ -2,7 +2,7 @@
 
 use nightshift_alert::{IndicatorKind, Role};
 
-use crate::Exoneration;
+use crate::exoneration::Exoneration;
 use crate::verdict_policy::ledger::{Kind, Subject};
 
 /// Name of the register of authorised scanners.

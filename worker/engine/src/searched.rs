@@ -8,7 +8,7 @@ use nightshift_alert::Times;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::Evidence;
+use crate::evidence::Evidence;
 
 /// Family of tool kinds whose answers report the time that they cover.
 const LOGS: &str = "log_search";
@@ -202,7 +202,11 @@ mod tests {
     #[test]
     fn only_the_answer_of_a_log_tells() {
         let alert = fixture::opened_state();
-        let mut evidence = Evidence::clone(alert.evidence_of(crate::EvidenceId::ALERT).unwrap());
+        let mut evidence = Evidence::clone(
+            alert
+                .evidence_of(crate::evidence::EvidenceId::ALERT)
+                .unwrap(),
+        );
         let body = json!({"searched": {"records_in_time": 0, "register": "a.csv"}});
         evidence.body = body.clone().into();
         assert_eq!(Searched::of(&evidence), None);

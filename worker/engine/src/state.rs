@@ -7,11 +7,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Indicator};
 
-use crate::{
-    Cap, CommandId, Conclusion, ConclusionDraft, Cost, Evidence, EvidenceId, Exoneration,
-    FindingDraft, Mode, NotCleared, Opened, Plan, Step, StepId, StepStatus, ToolCall, ToolError,
-    Trust, UpdateRecord,
-};
+use crate::conclusion::{Conclusion, ConclusionDraft};
+use crate::event::{CommandId, Opened};
+use crate::evidence::{Evidence, EvidenceId};
+use crate::exoneration::{Exoneration, NotCleared};
+use crate::finding::FindingDraft;
+use crate::limits::{Cap, Cost};
+use crate::plan::{Mode, Plan, Step, StepId, StepStatus, UpdateRecord};
+use crate::tool::{ToolCall, ToolError, Trust};
 
 /// A command that was started and has not ended.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,7 +5,7 @@ use nightshift_alert::{Flag, Indicator, IndicatorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Exoneration;
+use crate::exoneration::Exoneration;
 
 /// Reach of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::{ArgumentKind, State, ToolCall};
+use crate::state::State;
+use crate::tool::{ArgumentKind, ToolCall};
 
 /// Number of sources without a hit after which a value is abandoned.
 const SOURCES: usize = 3;

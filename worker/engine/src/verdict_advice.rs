@@ -4,11 +4,11 @@ use std::fmt;
 
 use nightshift_alert::{IndicatorKind, Role};
 
+use crate::exoneration::{Exoneration, Listed, NotCleared};
 use crate::register_row::RegisterRow;
 use crate::verdict_policy::coverage::Records;
 use crate::verdict_policy::ledger::{Kind, Subject};
 use crate::verdict_policy::{Ledger, lookup};
-use crate::{Exoneration, Listed, NotCleared};
 
 /// Most lines about what is missing.
 const MOST_MISSING: usize = 6;

@@ -9,13 +9,16 @@
 pub(crate) mod coverage;
 pub(crate) mod ledger;
 pub(crate) mod log;
-pub(crate) mod lookup;
+pub mod lookup;
 
 use std::collections::BTreeSet;
 
 use nightshift_alert::{Alert, Role};
 
-use crate::{CoveredBy, Exoneration, LedgerRow, NotCleared, State, watch_list};
+use crate::exoneration::{Exoneration, NotCleared};
+use crate::ledger_row::{CoveredBy, LedgerRow};
+use crate::state::State;
+use crate::watch_list;
 use coverage::{Covering, Records};
 use ledger::Subject;
 

@@ -9,12 +9,16 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::conclude::{conclusion, given_up};
 use crate::conclude::{forbids_benign, workers_lost};
+use crate::conclusion::{Conclusion, Verdict};
+use crate::event::{CommandId, Event, EventBody};
+use crate::evidence::EvidenceId;
+use crate::fold::apply;
+use crate::quote::resolve;
+use crate::state::State;
 use crate::verdict_policy::Ledger;
-use crate::{
-    CommandId, Conclusion, Event, EventBody, EvidenceId, State, Verdict, apply, check, clears,
-    conclusion, given_up, resolve,
-};
+use crate::verdict_policy::{check, clears};
 
 /// Numbers of what was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

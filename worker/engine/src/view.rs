@@ -3,12 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::verdict_policy::Ledger;
-use crate::{
-    Allowance, AnalystKind, CallState, CallView, ConcludeQuestion, DecideQuestion, Evidence,
-    EvidenceId, History, Left, Opened, Plan, PlanQuestion, ReflectQuestion, Setting, State, Step,
-    StepId, StepView, TurnQuestion, conclude::cleared,
+use crate::allowance::Allowance;
+use crate::conclude::cleared;
+use crate::event::{AnalystKind, Opened};
+use crate::evidence::{Evidence, EvidenceId};
+use crate::plan::{Plan, Step, StepId};
+use crate::question::{
+    CallView, ConcludeQuestion, DecideQuestion, Left, PlanQuestion, ReflectQuestion, Setting,
+    StepView, TurnQuestion,
 };
+use crate::state::{CallState, State};
+use crate::strategy::History;
+use crate::verdict_policy::Ledger;
 
 /// Number of the evidence of the look-up of earlier cases.
 pub(crate) const PAST_CASES: EvidenceId = EvidenceId(1);

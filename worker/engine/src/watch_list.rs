@@ -2,7 +2,7 @@
 
 use nightshift_alert::{Alert, DetailKind};
 
-use crate::State;
+use crate::state::State;
 
 /// Meanings of watch lists for malicious addresses.
 const BAD: [&str; 4] = ["malicious", "tor_exit", "mining_pool", "sinkhole"];

@@ -9,7 +9,8 @@ use crate::chat::{
     Asked, ChatAnswer, ChatError, ChatMessage, ChatModel, ChatRequest, ChatTool, Failure,
     OutputSchema, Part, Role,
 };
-use nightshift_engine::{Checkup, with_causes};
+use nightshift_engine::causes::with_causes;
+use nightshift_engine::checkup::Checkup;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

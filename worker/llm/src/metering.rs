@@ -13,7 +13,8 @@ use crate::chat::{
     Asked, ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, Usage,
 };
 use async_trait::async_trait;
-use nightshift_engine::{Measure, Meter, ModelTokens};
+use nightshift_engine::measure::{Measure, ModelTokens};
+use nightshift_engine::port::Meter;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 

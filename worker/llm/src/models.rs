@@ -18,7 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::chat::{ChatModel, Usage};
-use nightshift_engine::{Cost, Meter};
+use nightshift_engine::limits::Cost;
+use nightshift_engine::port::Meter;
 
 use crate::chain::Chain;
 use crate::circuit::{Breaker, Circuit, Circuits, Patience};

@@ -8,7 +8,8 @@ use crate::chat::{
     Role, StopReason, TokenPrice, Usage,
 };
 use async_trait::async_trait;
-use nightshift_engine::{Measure, Meter};
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::Meter;
 use tokio::time::{Instant, sleep};
 
 use crate::circuit::{Breaker, Patience};

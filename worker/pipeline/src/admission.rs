@@ -21,9 +21,11 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, FeedState};
-use nightshift_engine::Verdict;
+use nightshift_engine::conclusion::Verdict;
 
-use crate::{Arrival, CaseId, Match};
+use crate::case::CaseId;
+use crate::intake::Arrival;
+use crate::route::Match;
 
 pub use material::{SightingTimes, compared, triaged};
 pub use mute::Mute;

@@ -16,7 +16,7 @@ mod tests;
 
 use chrono::NaiveDate;
 use nightshift_alert::Severity;
-use nightshift_engine::AskError;
+use nightshift_engine::question::AskError;
 
 pub(crate) use bill::Bill;
 pub(crate) use guard::Guard;

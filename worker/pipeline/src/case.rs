@@ -7,10 +7,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::refang;
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{EvidenceId, Leaning, Urgency, Verdict};
+use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
+use nightshift_engine::evidence::EvidenceId;
 use serde::{Deserialize, Serialize};
 
-use crate::{Desk, DeskStatus, Early, EvidenceEntry, PersonVerdict, Report, Shown, early_report};
+use crate::desk::{Desk, DeskStatus};
+use crate::feedback::PersonVerdict;
+use crate::report::{Early, EvidenceEntry, Report, early_report};
+use crate::showing::Shown;
 
 /// Id of a case, short enough to be read out over a telephone: `k3f9-x2mq-7d1w`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -341,7 +345,7 @@ pub struct CaseView {
     pub row: CaseRow,
     pub alert: Alert,
     /// Journal of the latest revision, as far as this version can read it.
-    pub events: Vec<nightshift_engine::Event>,
+    pub events: Vec<nightshift_engine::event::Event>,
     /// Reason why this version cannot read the rest of the journal. No worker of this version continues such a case.
     pub unreadable: Option<String>,
     /// Person who cancelled the latest triage.

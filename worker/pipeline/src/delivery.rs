@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use nightshift_engine::{Measure, Meter};
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::Meter;
 use tracing::Instrument as _;
 
+use crate::port::{DeliveryError, Destination, Due, Outbox, Sent, StoreError};
 use crate::spans;
-use crate::{DeliveryError, Destination, Due, Outbox, Sent, StoreError};
 
 /// Shortest wait between two attempts.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
@@ -26,7 +27,7 @@ pub struct Delivery {
 /// Sends the due reports of all destinations once, and returns how many were sent and how many attempts failed.
 ///
 /// This is for destinations that only this process serves, such as its standard output: no lease is taken and nothing
-/// is looked up. [`crate::Delivering`] serves all other destinations.
+/// is looked up. [`crate::loops::Delivering`] serves all other destinations.
 pub async fn deliver_due(delivery: &Delivery, most: usize) -> Result<(usize, usize), StoreError> {
     let mut sent = 0;
     let mut failed = 0;

@@ -2,7 +2,7 @@
 //! it). The actions are kept as they were made, and the status is their fold. The callers decide who may act.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::Verdict;
+use nightshift_engine::conclusion::Verdict;
 use serde::{Deserialize, Serialize};
 
 /// Most characters of a person's name.

@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::Verdict;
+use nightshift_engine::conclusion::Verdict;
 use serde::{Deserialize, Serialize};
 
-use crate::MuteRow;
+use crate::muted::MuteRow;
 
 /// Most cases and mutes that a digest names. It also tells how many more there are.
 pub const DIGEST_ROWS: usize = 10;
@@ -137,7 +137,8 @@ impl DigestMute {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Match, Mute};
+    use crate::admission::Mute;
+    use crate::route::Match;
 
     fn at(text: &str) -> DateTime<Utc> {
         format!("2026-11-{text}:00Z").parse().unwrap()

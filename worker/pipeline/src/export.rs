@@ -4,13 +4,14 @@
 //! The chain proves that the file is whole, not who wrote it. Whoever can rewrite the whole file can make a valid
 //! chain, unless its head was noted elsewhere. The format is in `docs/journal.md`.
 
-use nightshift_engine::{
-    Checked, Event, EventBody, State, UnreadableEvent, Violation, read_event, verify,
-};
+use nightshift_engine::event::{Event, EventBody};
+use nightshift_engine::journal::{UnreadableEvent, read_event};
+use nightshift_engine::state::State;
+use nightshift_engine::verify::{Checked, Violation, verify};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::CaseId;
+use crate::case::CaseId;
 
 /// Schema of the file.
 pub const JOURNAL_SCHEMA: &str = "nightshift.journal/1";

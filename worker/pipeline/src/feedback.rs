@@ -4,10 +4,12 @@
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::plain_value;
 use nightshift_alert::{Alert, Indicator, Role, Severity};
-use nightshift_engine::{PersonDecision, Verdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::port::PersonDecision;
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseView, Language};
+use crate::case::CaseView;
+use crate::language::Language;
 
 /// Most actors that are named.
 const MOST_ACTORS: usize = 4;

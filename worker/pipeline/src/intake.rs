@@ -15,7 +15,8 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, CANARY_FEED, ReadOptions, TraceContext};
-use nightshift_engine::{Clock, Measure, Meter};
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::{Clock, Meter};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
@@ -24,8 +25,10 @@ use reading::{Reading, Share, fates};
 pub use reading::{read_message, unreadable_alert};
 pub use severities::UnknownSeverities;
 
+use crate::admission::Admission;
+use crate::canary::Canary;
+use crate::port::{Accepted, Fate, Inbox, Message, Settled, Source, StoreError};
 use crate::spans;
-use crate::{Accepted, Admission, Canary, Fate, Inbox, Message, Settled, Source, StoreError};
 
 /// Most bytes of messages that are committed together, unless a single message is larger. Their size in memory and on
 /// the wire is several times as much.
@@ -92,7 +95,7 @@ pub struct Order {
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
     #[error(transparent)]
-    Source(#[from] crate::SourceError),
+    Source(#[from] crate::port::SourceError),
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -5,9 +5,10 @@
 //! severities and other parts of a header.
 
 use nightshift_alert::Severity;
-use nightshift_engine::{Confidence, Leaning, Reason, Urgency, Verdict};
+use nightshift_engine::conclusion::{Confidence, Leaning, Reason, Urgency, Verdict};
 
-use crate::{DeskStatus, Report};
+use crate::desk::DeskStatus;
+use crate::report::Report;
 
 /// Language of labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseRow, Match, Mute};
+use crate::admission::Mute;
+use crate::case::CaseRow;
+use crate::route::Match;
 
 /// A mute without a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +49,7 @@ pub struct MuteRow {
     /// Time of addition; `None` for mutes of the configuration.
     pub added_at: Option<DateTime<Utc>>,
     pub removed_at: Option<DateTime<Utc>>,
-    /// Number of hidden alerts, counted up to [`MOST_COUNTED`](crate::MOST_COUNTED).
+    /// Number of hidden alerts, counted up to [`MOST_COUNTED`](crate::digest::MOST_COUNTED).
     pub hits: u64,
     /// Time when the mute last hid an alert.
     pub last_hit: Option<DateTime<Utc>>,

@@ -1,7 +1,7 @@
 //! Naming schemes of finding types. They distinguish a glob that matches every type of a product from one that
 //! selects some types.
 
-use nightshift_engine::type_matches;
+use nightshift_engine::exoneration::type_matches;
 
 /// Unlike names per naming scheme. A glob that matches a whole row matches nearly everything with that scheme.
 const SCHEMES: [&[&str]; 5] = [

@@ -13,13 +13,23 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
 use nightshift_alert::{Alert, Severity, TraceContext};
-use nightshift_engine::{Again, Conclusion, Event};
+use nightshift_engine::again::Again;
+use nightshift_engine::conclusion::Conclusion;
+use nightshift_engine::event::Event;
 
-use crate::{
-    Act, Admission, Arrival, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView,
-    Charge, DaySpent, DeadLetter, Decided, Desk, Digest, JournalLine, Lane, Lease, Mute,
-    MutePreview, MuteRow, NewMute, NewPersonVerdict, PersonVerdict, PlaceCount, Report, Waited,
+use crate::admission::{Admission, Mute};
+use crate::budget::{Charge, DaySpent};
+use crate::case::{
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, Lane, Lease,
+    Waited,
 };
+use crate::desk::{Act, Desk};
+use crate::digest::Digest;
+use crate::export::JournalLine;
+use crate::feedback::{Decided, NewPersonVerdict, PersonVerdict};
+use crate::intake::Arrival;
+use crate::muted::{MutePreview, MuteRow, NewMute, PlaceCount};
+use crate::report::Report;
 
 pub use canaries::Canaries;
 pub use outbox::{DeliveryError, Destination, Doubt, Due, Outbox, Sent};

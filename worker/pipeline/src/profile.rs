@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nightshift_alert::Alert;
-use nightshift_engine::{
-    ActionTemplate, Analyst, AnalystKind, Conduct, Cost, Exonerator, JOURNAL_VERSION, Limits,
-    Opened, Toolbox, evidence_read,
-};
+use nightshift_engine::catalogue::ActionTemplate;
+use nightshift_engine::event::{AnalystKind, JOURNAL_VERSION, Opened};
+use nightshift_engine::evidence_read;
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::port::{Analyst, Exonerator, Toolbox};
+use nightshift_engine::strategy::Conduct;
 
-use crate::CaseId;
+use crate::case::CaseId;
 
 /// A named set of analyst, models, tools and limits.
 #[derive(Clone)]

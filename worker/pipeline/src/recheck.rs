@@ -2,12 +2,16 @@
 //! once those that only a look-up kept from being cleared.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_engine::{
-    Conclusion, Measure, Opened, PriorJudgement, RecheckCause, RecheckOutcome, RecheckPorts,
-    Verdict, recheck,
+use nightshift_engine::conclusion::{Conclusion, Verdict};
+use nightshift_engine::event::Opened;
+use nightshift_engine::measure::Measure;
+use nightshift_engine::recheck::{
+    PriorJudgement, RecheckCause, RecheckOutcome, RecheckPorts, recheck,
 };
 
-use crate::{Change, DueRecheck, Rechecks, StoreError, Triage};
+use crate::admission::Change;
+use crate::port::{DueRecheck, Rechecks, StoreError};
+use crate::triage::Triage;
 
 /// How long after its last event a benign case is re-evaluated.
 const KEPT: TimeDelta = TimeDelta::days(30);

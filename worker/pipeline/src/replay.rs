@@ -9,13 +9,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use nightshift_engine::{
-    CallContext, Clock, DriveError, End, Event, EventBody, Journal, JournalError, Meter, Outcome,
-    Ports, State, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, drive, evidence_read, fold,
-};
+use nightshift_engine::driver::{DriveError, End, Ports, drive};
+use nightshift_engine::event::{Event, EventBody, Outcome};
+use nightshift_engine::evidence_read;
+use nightshift_engine::fold::fold;
+use nightshift_engine::port::{Clock, Journal, JournalError, Meter, Toolbox};
+use nightshift_engine::state::State;
+use nightshift_engine::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 use tokio_util::sync::CancellationToken;
 
-use crate::{CaseId, Profile, Watcher};
+use crate::case::CaseId;
+use crate::profile::Profile;
+use crate::triage::Watcher;
 
 pub use compare::{Difference, Side, StepLine, compare};
 

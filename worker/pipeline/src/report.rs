@@ -23,19 +23,28 @@ mod vendor;
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
+use nightshift_alert::JsonText;
 use nightshift_alert::{
     CANARY_FEED, Class, Detail, Flag, Indicator, IndicatorKind, Outcome, Provider, Role, Severity,
     Technique, TraceContext, written_time,
 };
-use nightshift_engine::{
-    Action, Again, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, JsonText,
-    Leaning, LedgerRow, Override, Quote, Reason, Stance, StepId, StepOutcome, StepStatus,
-    ToolError, UpdateRecord, Urgency, Verdict,
+use nightshift_engine::again::Again;
+use nightshift_engine::catalogue::Action;
+use nightshift_engine::conclusion::{
+    Confidence, Coverage, Leaning, Override, Reason, Urgency, Verdict,
 };
+use nightshift_engine::event::AnalystKind;
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_engine::exoneration::Exoneration;
+use nightshift_engine::finding::{Quote, Stance};
+use nightshift_engine::ledger_row::LedgerRow;
+use nightshift_engine::limits::{Cap, Cost};
+use nightshift_engine::plan::{StepId, StepOutcome, StepStatus, UpdateRecord};
+use nightshift_engine::tool::ToolError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::CaseStatus;
+use crate::case::CaseStatus;
 
 pub use build::build;
 pub use changed::{Because, Changed, Said, because};

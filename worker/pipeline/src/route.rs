@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{Verdict, type_matches};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::exoneration::type_matches;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,10 +2,12 @@
 //! destination shows now, so that it can render the difference. Destinations decide on form and place.
 
 use nightshift_alert::Severity;
-use nightshift_engine::{Leaning, Urgency, Verdict};
+use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseStatus, Desk, DeskStatus, Report};
+use crate::case::CaseStatus;
+use crate::desk::{Desk, DeskStatus};
+use crate::report::Report;
 
 /// Content to show of one case.
 #[derive(Debug, Clone)]

@@ -8,14 +8,18 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, CaseTrace, SpanIds, TraceContext};
-use nightshift_engine::{State, Step, StepOutcome};
+use nightshift_engine::plan::{Step, StepOutcome};
+use nightshift_engine::state::State;
 use opentelemetry::trace::{Link, Span as _, SpanBuilder, SpanKind, Status, Tracer as _};
 use opentelemetry::{Context, InstrumentationScope, KeyValue, global};
 use tracing::field::Empty;
 use tracing::{Level, Span, error_span, info_span};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-use crate::{Accepted, Admission, Arrival, DeliveryError, Due, IntakeError, Lease, Received};
+use crate::admission::Admission;
+use crate::case::Lease;
+use crate::intake::{Arrival, IntakeError, Received};
+use crate::port::{Accepted, DeliveryError, Due};
 
 /// Target of spans that are part of a trace.
 const TRACE: &str = "nightshift::trace";
@@ -389,7 +393,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{CaseId, Seen, unreadable_alert};
+    use crate::admission::Seen;
+    use crate::case::CaseId;
+    use crate::intake::unreadable_alert;
 
     #[test]
     fn an_arrival_is_named_by_the_case_that_it_opens_or_by_its_message() {

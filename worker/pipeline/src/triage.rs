@@ -8,20 +8,26 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{
-    Again, Analyst, AnalystKind, Clock, DriveError, End, Event, EventBody, Journal, JournalError,
-    Measure, Meter, Ports, State, drive, fold,
-};
+use nightshift_engine::again::Again;
+use nightshift_engine::driver::{DriveError, End, Ports, drive};
+use nightshift_engine::event::{AnalystKind, Event, EventBody};
+use nightshift_engine::fold::fold;
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::{Analyst, Clock, Journal, JournalError, Meter};
+use nightshift_engine::state::State;
 use opentelemetry::trace::FutureExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Level};
 
 use crate::budget::{Bill, Guard};
+use crate::budget::{Purse, is_urgent};
+use crate::case::Lease;
+use crate::port::{Cases, Claimed, Outbox, StoreError};
+use crate::profile::{Profile, Profiles};
+use crate::report::Sender;
+use crate::route::Routes;
 use crate::spans;
-use crate::{
-    Cases, Claimed, Lease, Outbox, Profile, Profiles, Purse, Routes, Sender, StoreError, is_urgent,
-};
 use journal::CaseJournal;
 
 /// Seconds between two renewals of a lease.
@@ -336,7 +342,7 @@ impl Triage {
         crashes: u32,
     ) -> Result<End, TriageError> {
         let mut state = fold(&events);
-        if let Some(conclusion) = nightshift_engine::given_up(&state, crashes) {
+        if let Some(conclusion) = nightshift_engine::conclude::given_up(&state, crashes) {
             let last = Event::new(self.clock.now(), EventBody::Concluded(Box::new(conclusion)));
             events.push(last.clone());
             state = fold(&events);

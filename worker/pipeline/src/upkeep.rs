@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use crate::StoreError;
+use crate::port::StoreError;
 
 /// Kinds of data with a retention time each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -17,7 +17,7 @@ mod with_sqs;
 
 use std::time::Duration;
 
-use nightshift_pipeline::{Fate, Message, Settled, Source};
+use nightshift_pipeline::port::{Fate, Message, Settled, Source};
 use tokio::time::timeout;
 
 /// Far more than anything here takes.

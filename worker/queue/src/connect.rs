@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nightshift_pipeline::Source;
+use nightshift_pipeline::port::Source;
 use secrecy::SecretString;
 
 use crate::{ConfigError, SourceConfig, pubsub, rabbitmq, spool, sqs};

@@ -1,8 +1,9 @@
 //! Doctor checks of a queue before it is used: whether it exists, and whether its messages can be lost. No message is
 //! taken and nothing is created.
 
-use nightshift_engine::{Checkup, Clock};
-use nightshift_pipeline::in_thread;
+use nightshift_engine::checkup::Checkup;
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::look::in_thread;
 
 use crate::{Secrets, SourceConfig, pubsub, rabbitmq, spool, sqs};
 

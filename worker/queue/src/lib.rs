@@ -1,6 +1,6 @@
 //! Sources of messages: RabbitMQ, SQS, Pub/Sub, a spool directory.
 //!
-//! Each is a [`nightshift_pipeline::Source`]: it handles bytes, not alerts, and keeps delivered messages until they
+//! Each is a [`nightshift_pipeline::port::Source`]: it handles bytes, not alerts, and keeps delivered messages until they
 //! are settled. A source that cannot reach its queue retries by itself and reports that in `ready`. It loses nothing,
 //! because unsettled messages are redelivered. `docs/sources.md` is for operators.
 

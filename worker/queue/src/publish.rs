@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nightshift_pipeline::{Publish, PublishError};
+use nightshift_pipeline::port::{Publish, PublishError};
 
 use crate::{ConfigError, Secrets, SourceConfig, rabbitmq, spool, sqs};
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable};
-use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
-use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 

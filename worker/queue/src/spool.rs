@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_pipeline::{Fate, Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{Fate, Message, Settled, Source, SourceError, Unsettled};
 use tokio::time::{Instant, sleep};
 
 pub use config::Config;

@@ -20,7 +20,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 #[cfg(test)]
 use aws_config::SdkConfig;
-use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 

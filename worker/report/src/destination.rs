@@ -25,7 +25,8 @@ mod inert;
 #[cfg(test)]
 mod trial;
 
-use nightshift_pipeline::{DeliveryError, Report};
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::report::Report;
 
 pub use file::{FileDestination, Format};
 pub use github::{GitHubConfig, GitHubDestination};

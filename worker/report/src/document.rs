@@ -17,8 +17,8 @@ mod record;
 mod vendor;
 
 use chrono::{DateTime, FixedOffset, Utc};
-use nightshift_engine::Urgency;
-use nightshift_pipeline::Report;
+use nightshift_engine::conclusion::Urgency;
+use nightshift_pipeline::report::Report;
 
 use crate::Language;
 use crate::line::Line;

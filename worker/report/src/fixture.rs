@@ -3,7 +3,9 @@
 mod hostile;
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{Act, ActKind, Desk, Report, Showing, Shown};
+use nightshift_pipeline::desk::{Act, ActKind, Desk};
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::{Showing, Shown};
 use serde_json::{Value, json};
 
 use crate::TextOptions;
@@ -327,7 +329,7 @@ pub(crate) fn spend(showing: &mut Showing, remote_id: Option<String>) {
     showing.minor = true;
     showing.desk = Desk::of(vec![Act {
         at: now(),
-        by: nightshift_pipeline::CANARY_CLOSER.to_owned(),
+        by: nightshift_pipeline::canary::CANARY_CLOSER.to_owned(),
         kind: ActKind::Closed,
         note: String::new(),
     }]);

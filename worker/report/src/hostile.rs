@@ -2,7 +2,7 @@
 //! parser decides what the markdown means.
 
 use nightshift_alert::{DetailKind, IndicatorKind};
-use nightshift_pipeline::Report;
+use nightshift_pipeline::report::Report;
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::Value;

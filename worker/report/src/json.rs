@@ -1,7 +1,7 @@
 //! The report as JSON for machines: one line with the keys of design.md §6 and unchanged values.
 
 use nightshift_alert::text::strip_hidden;
-use nightshift_pipeline::Report;
+use nightshift_pipeline::report::Report;
 
 /// Returns the report as one line of JSON. Values are not defanged. Invisible characters are escaped, so the line is
 /// safe on a terminal and means the same.

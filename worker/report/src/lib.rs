@@ -1,4 +1,4 @@
-//! The rendered report: what people see of a case, made from the typed [`nightshift_pipeline::Report`].
+//! The rendered report: what people see of a case, made from the typed [`nightshift_pipeline::report::Report`].
 //!
 //! A report becomes a document with contents and order, and a writer adds the layout: [`text`] for the terminal,
 //! [`markdown`] for files and tickets. [`json`] prints the report unchanged for machines. Every string of an alert,
@@ -28,5 +28,5 @@ pub use destination::{
 pub use json::json;
 pub use links::{Links, console};
 pub use markdown::{markdown, markdown_in};
-pub use nightshift_pipeline::Language;
+pub use nightshift_pipeline::language::Language;
 pub use text::{TextOptions, text};

@@ -4,8 +4,9 @@
 use chrono::{DateTime, Utc};
 use nightshift_alert::Indicator;
 use nightshift_alert::text::{plain, plain_value};
-use nightshift_engine::EvidenceId;
-use nightshift_pipeline::{MOST_COUNTED, with_plain_times};
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_pipeline::digest::MOST_COUNTED;
+use nightshift_pipeline::report::with_plain_times;
 
 use crate::Language;
 use crate::words;

@@ -3,7 +3,7 @@
 //! Links are made from the configuration, the case id and templates. Typed facts of the alert are inserted
 //! percent-encoded if they have the vendor's form. No address from an alert, a tool or an analyst becomes a link.
 
-use nightshift_pipeline::Report;
+use nightshift_pipeline::report::Report;
 use url::Url;
 
 /// Longest link. Longer ones are left out. Slack accepts 3,000 characters in a button.
@@ -64,7 +64,7 @@ fn base(text: &str) -> Result<Url, String> {
 /// Returns the address of the finding in its vendor's console, or `None` if the alert's facts do not identify it.
 #[must_use]
 pub fn console(report: &Report) -> Option<String> {
-    nightshift_pipeline::console_link(&report.alert)
+    nightshift_pipeline::console::console_link(&report.alert)
 }
 
 fn has_only(text: &str, more: &str) -> bool {

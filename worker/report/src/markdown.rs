@@ -5,7 +5,7 @@ mod escape;
 mod tests;
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::Report;
+use nightshift_pipeline::report::Report;
 
 use crate::Language;
 use crate::document::{Block, Reader, Section, document};

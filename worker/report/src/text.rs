@@ -5,7 +5,7 @@ mod layout;
 mod tests;
 
 use chrono::{DateTime, FixedOffset, Utc};
-use nightshift_pipeline::Report;
+use nightshift_pipeline::report::Report;
 
 use crate::Language;
 use crate::document::{Block, Document, Reader, document};

@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::{Cap, Cost, StepOutcome, StepStatus, Urgency};
+use nightshift_engine::conclusion::Urgency;
+use nightshift_engine::limits::{Cap, Cost};
+use nightshift_engine::plan::{StepOutcome, StepStatus};
 
 use crate::Language;
 
@@ -147,7 +149,7 @@ pub(crate) fn severity(language: Language, before: Severity, after: Severity) ->
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::{Leaning, Verdict};
+    use nightshift_engine::conclusion::{Leaning, Verdict};
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! What people do with cases, as columns: the same words in both databases.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{Act, ActKind, DeskStatus};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::desk::{Act, ActKind, DeskStatus};
 
 /// An act as a row of the table `case_actions`.
 pub(crate) struct ActRow {

@@ -1,8 +1,8 @@
 //! What the report before said of a case that is triaged again, as databases tell it.
 
 use nightshift_alert::Alert;
-use nightshift_engine::Again;
-use nightshift_pipeline::compared_alerts;
+use nightshift_engine::again::Again;
+use nightshift_pipeline::admission::compared as compared_alerts;
 
 use crate::newer_version;
 

@@ -15,8 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use nightshift_engine::with_causes;
-use nightshift_pipeline::{Arrival, StoreError, writable};
+use nightshift_engine::causes::with_causes;
+use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::port::StoreError;
+use nightshift_pipeline::probe::writable;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use uuid::Uuid;

@@ -57,11 +57,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nightshift_alert::Alert;
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{
-    Accepted, Admission, AdmissionPolicy, Arrival, CaseFilter, CaseId, CaseStatus, Charge, Claimed,
-    Closing, DeliveryError, Lane, Lease, Seen, Sent, StoreError,
-};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::admission::{Admission, AdmissionPolicy, Seen};
+use nightshift_pipeline::budget::Charge;
+use nightshift_pipeline::case::{CaseFilter, CaseId, CaseStatus, Lane, Lease};
+use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::port::{Accepted, Claimed, Closing, DeliveryError, Sent, StoreError};
 
 use crate::options::Options;
 use crate::{PostgresStore, SqliteOptions, SqliteStore, Store};

@@ -1,8 +1,11 @@
 //! A look at a store before anything relies on it: whether it is there, and will keep what it is given. It makes, migrates
 //! and writes nothing, but a blob that it removes again.
 
-use nightshift_engine::{Checkup, Clock, with_causes};
-use nightshift_pipeline::{Owed, in_thread};
+use nightshift_engine::causes::with_causes;
+use nightshift_engine::checkup::Checkup;
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::look::in_thread;
+use nightshift_pipeline::port::Owed;
 
 use crate::blobs::{BlobOptions, Blobs};
 use crate::options::Options;

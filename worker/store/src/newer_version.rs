@@ -78,7 +78,7 @@ struct Clearing {
 }
 
 /// Until when a case is cleared, by what the statement of a store reads of its report: see
-/// [`nightshift_pipeline::Report::cleared_until`].
+/// [`nightshift_pipeline::report::Report::cleared_until`].
 pub(crate) fn cleared_until(clearing: Option<&str>) -> Option<DateTime<Utc>> {
     let clearing: Clearing = serde_json::from_str(clearing?).ok()?;
     let records: Vec<Record> = match clearing.ledger.filter(|rows| !rows.is_empty()) {

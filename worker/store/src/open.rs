@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_engine::PastCases;
-use nightshift_pipeline::{
-    AdmissionPolicy, Canaries, Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Owing,
-    Places, Rechecks, Spending, Upkeep, Wake,
+use nightshift_engine::port::PastCases;
+use nightshift_pipeline::admission::AdmissionPolicy;
+use nightshift_pipeline::port::{
+    Canaries, Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Owing, Places, Rechecks,
+    Spending, Wake,
 };
+use nightshift_pipeline::upkeep::Upkeep;
 use url::form_urlencoded;
 
 use crate::options::Options;
@@ -191,7 +193,7 @@ pub async fn open(url: &str, options: Options) -> Result<Arc<dyn Store>, OpenErr
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::with_causes;
+    use nightshift_engine::causes::with_causes;
 
     use super::*;
     use crate::Password;
@@ -263,7 +265,10 @@ mod tests {
         let url = format!("sqlite:{}", path.display());
         let options = || {
             let lease = std::time::Duration::from_secs(30);
-            Options::new(lease, nightshift_pipeline::AdmissionPolicy::default())
+            Options::new(
+                lease,
+                nightshift_pipeline::admission::AdmissionPolicy::default(),
+            )
         };
         let existing = || Options {
             must_exist: true,
@@ -282,7 +287,10 @@ mod tests {
     /// All that is said where an error is printed with its causes.
     async fn refused(password: Option<Password>) -> (bool, String) {
         let lease = std::time::Duration::from_secs(30);
-        let mut options = Options::new(lease, nightshift_pipeline::AdmissionPolicy::default());
+        let mut options = Options::new(
+            lease,
+            nightshift_pipeline::admission::AdmissionPolicy::default(),
+        );
         options.password = password;
         // Nobody listens on port 1.
         let url = "postgres://ana@127.0.0.1:1/cases";

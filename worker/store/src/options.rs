@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use nightshift_pipeline::AdmissionPolicy;
+use nightshift_pipeline::admission::AdmissionPolicy;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::blobs::Blobs;

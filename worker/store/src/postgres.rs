@@ -47,7 +47,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use nightshift_pipeline::{AdmissionPolicy, StoreError};
+use nightshift_pipeline::admission::AdmissionPolicy;
+use nightshift_pipeline::port::StoreError;
 
 use crate::bell::Bell;
 use crate::blobs::Blobs;

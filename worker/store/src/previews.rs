@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{CaseRow, MutePreview};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case::CaseRow;
+use nightshift_pipeline::muted::MutePreview;
 
 /// How many alerts are read at a time.
 pub(crate) const PAGE: usize = 1000;

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use nightshift_engine::with_causes;
-use nightshift_pipeline::{Accepted, Arrival, StoreError, unreadable_alert};
+use nightshift_engine::causes::with_causes;
+use nightshift_pipeline::intake::{Arrival, unreadable_alert};
+use nightshift_pipeline::port::{Accepted, StoreError};
 
 /// Why nothing of a batch was committed.
 #[derive(Debug)]

@@ -42,7 +42,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_pipeline::{AdmissionPolicy, Wake};
+use nightshift_pipeline::admission::AdmissionPolicy;
+use nightshift_pipeline::port::Wake;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 

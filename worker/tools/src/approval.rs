@@ -15,7 +15,7 @@ pub use slack::SlackMins;
 use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 use nightshift_alert::{IndicatorKind, PrincipalKind};
-use nightshift_engine::{Exoneration, Extent, Listed, Scope};
+use nightshift_engine::exoneration::{Exoneration, Extent, Listed, Scope};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::Subject;

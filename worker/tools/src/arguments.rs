@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Indicator, IndicatorKind, PrincipalKind, Role};
-use nightshift_engine::{Argument, ArgumentKind, ToolError};
+use nightshift_engine::tool::{Argument, ArgumentKind, ToolError};
 use serde_json::{Map, Value};
 
 use crate::canonical::Named;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
-use nightshift_engine::{CallContext, Exoneration, Listed, ToolError, ToolOutput, ToolSpec, Trust};
+use nightshift_engine::exoneration::{Exoneration, Listed};
+use nightshift_engine::tool::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use nightshift_alert::text::{Bounds, clean_json_keeping};
 use nightshift_alert::{Alert, Flag};
-use nightshift_engine::ToolOutput;
+use nightshift_engine::tool::ToolOutput;
 use serde_json::{Map, Value, json};
 
 /// Largest answer, in bytes of JSON: 64 KiB.

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::{
+use nightshift_engine::tool::{
     Argument, ArgumentKind, CallContext, ToolError, ToolOutput, ToolSpec, Trust,
 };
 use schemars::JsonSchema;

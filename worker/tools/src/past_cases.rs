@@ -10,9 +10,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::Duration;
 use nightshift_alert::{Indicator, Role};
-use nightshift_engine::{
-    CallContext, PastCase, PastCases, PastQuery, ToolError, ToolOutput, ToolSpec, Trust,
-};
+use nightshift_engine::port::{PastCase, PastCases, PastQuery};
+use nightshift_engine::tool::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

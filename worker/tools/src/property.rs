@@ -19,13 +19,19 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine as engine;
-use nightshift_engine::{
-    Analyst, AnalystKind, Answer, AskError, ConcludeQuestion, ConclusionDraft, DecideQuestion,
-    Decision, Event, EventBody, Exonerator, Journal, JournalError, Mode, NoAnswer, PastCase,
-    PastCases, PastQuery, PlanAnswer, PlanQuestion, Ports, ReflectQuestion, Reflection, Ruled,
-    State, StepOutcome, Toolbox, TurnAnswer, TurnQuestion, Verdict,
+use nightshift_engine::conclusion::{ConclusionDraft, Verdict};
+use nightshift_engine::driver::Ports;
+use nightshift_engine::event::{AnalystKind, Event, EventBody};
+use nightshift_engine::plan::{Mode, StepOutcome};
+use nightshift_engine::port::{
+    Analyst, Answer, Exonerator, Journal, JournalError, NoAnswer, PastCase, PastCases, PastQuery,
+    Ruled, Toolbox,
 };
+use nightshift_engine::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+};
+use nightshift_engine::state::State;
 use tokio_util::sync::CancellationToken;
 
 use crate::Tools;
@@ -69,8 +75,8 @@ impl Analyst for Compromised {
     async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
         Ok(Answer::free(ConclusionDraft {
             verdict: Verdict::BenignTruePositive,
-            leaning: engine::Leaning::Benign,
-            reason: engine::Reason::AuthorisedActivity,
+            leaning: nightshift_engine::conclusion::Leaning::Benign,
+            reason: nightshift_engine::conclusion::Reason::AuthorisedActivity,
             assessed_severity: Severity::Informational,
             findings: Vec::new(),
             gaps: Vec::new(),
@@ -116,7 +122,7 @@ impl Exonerator for Bare {
     }
 }
 
-impl engine::Clock for Bare {
+impl nightshift_engine::port::Clock for Bare {
     fn now(&self) -> DateTime<Utc> {
         self.0
     }
@@ -128,19 +134,19 @@ async fn triage(world: &World, folder: &Path) -> State {
     let bare = Arc::new(Bare(world.last + TimeDelta::hours(20)));
     let configs = world.tools(folder);
     let tools = Tools::build(&configs, Arc::<Bare>::clone(&bare), folder).unwrap();
-    let opened = engine::Opened {
-        version: engine::JOURNAL_VERSION,
+    let opened = nightshift_engine::event::Opened {
+        version: nightshift_engine::event::JOURNAL_VERSION,
         case_id: "case".to_owned(),
         revision: 1,
         alert: Arc::new(alert),
         profile: "default".to_owned(),
         analyst: AnalystKind::Playbook,
         models: Vec::new(),
-        limits: engine::Limits::default(),
-        reserve: engine::Cost::default(),
+        limits: nightshift_engine::limits::Limits::default(),
+        reserve: nightshift_engine::limits::Cost::default(),
         tools: tools.specs().into(),
         actions: Arc::new([]),
-        conduct: engine::Conduct::default(),
+        conduct: nightshift_engine::strategy::Conduct::default(),
         delimiter: String::new(),
         pseudonym_key: String::new(),
         prompts: String::new(),
@@ -157,11 +163,17 @@ async fn triage(world: &World, folder: &Path) -> State {
         exonerator: Arc::<Bare>::clone(&bare),
         journal: Arc::<Bare>::clone(&bare),
         clock: bare,
-        meter: Arc::new(engine::NoMeter),
+        meter: Arc::new(nightshift_engine::port::NoMeter),
     };
     let release = CancellationToken::new();
-    match engine::drive(&ports, engine::fold(&opening), &release).await {
-        Ok(engine::End::Concluded(state)) => *state,
+    match nightshift_engine::driver::drive(
+        &ports,
+        nightshift_engine::fold::fold(&opening),
+        &release,
+    )
+    .await
+    {
+        Ok(nightshift_engine::driver::End::Concluded(state)) => *state,
         other => panic!("seed {}: {other:?}", world.seed),
     }
 }

@@ -8,7 +8,7 @@ mod parse;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use nightshift_engine::{ToolError, ToolOutput};
+use nightshift_engine::tool::{ToolError, ToolOutput};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{
     Alert, Content, FeedState, Indicator, IndicatorKind, Key, Provider, Role, Severity, Times,
 };
-use nightshift_engine::{CallContext, ToolError, ToolOutput};
+use nightshift_engine::tool::{CallContext, ToolError, ToolOutput};
 use serde_json::Value;
 
 use crate::arguments::Arguments;

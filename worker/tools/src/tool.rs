@@ -1,7 +1,7 @@
 //! The trait of all tools of this crate, and helpers to write their specs.
 
 use async_trait::async_trait;
-use nightshift_engine::{
+use nightshift_engine::tool::{
     Argument, CallContext, Reach, ToolError, ToolOutput, ToolSpec, Trust, TrustedPath,
 };
 

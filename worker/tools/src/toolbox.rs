@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_engine::{
-    CallContext, Checkup, PastCases, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox,
-};
+use nightshift_engine::checkup::Checkup;
+use nightshift_engine::port::{PastCases, Toolbox};
+use nightshift_engine::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 use crate::arguments::Arguments;
 use crate::config::{ToolConfig, ToolConfigError};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_alert::{Flag, IndicatorKind};
-use nightshift_engine::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
+use nightshift_engine::tool::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -9,9 +9,11 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use nightshift_alert::text::strip_hidden;
-use nightshift_pipeline::{
-    CaseRow, CaseView, DeliveryRow, Desk, Member, PersonVerdict, Report, Sighting, StoreError,
-};
+use nightshift_pipeline::case::{CaseRow, CaseView, DeliveryRow, Member, Sighting};
+use nightshift_pipeline::desk::Desk;
+use nightshift_pipeline::feedback::PersonVerdict;
+use nightshift_pipeline::port::StoreError;
+use nightshift_pipeline::report::Report;
 use serde::Serialize;
 
 use crate::page::CaseQuery;

@@ -5,7 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use nightshift_engine::{Checkup, is_loopback};
+use nightshift_engine::checkup::Checkup;
+use nightshift_engine::reach::is_loopback;
 use secrecy::SecretString;
 
 use crate::server::ServerOptions;

@@ -15,7 +15,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use nightshift_alert::text::plain;
-use nightshift_pipeline::{Cases, Source};
+use nightshift_pipeline::port::{Cases, Source};
 use tokio::time::timeout;
 
 use crate::server::{Leaving, Place};

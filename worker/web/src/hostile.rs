@@ -6,8 +6,11 @@ mod judge;
 use std::sync::Arc;
 
 use nightshift_alert::{DetailKind, IndicatorKind};
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{Act, ActKind, CaseView, Desk, DeskStatus, PlaceCount, Report};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case::CaseView;
+use nightshift_pipeline::desk::{Act, ActKind, Desk, DeskStatus};
+use nightshift_pipeline::muted::PlaceCount;
+use nightshift_pipeline::report::Report;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -256,7 +259,7 @@ fn a22_no_flood_makes_a_page_large() {
     flood.evidence = (0..500)
         .map(|number| {
             let mut entry = flood.evidence[1].clone();
-            entry.id = nightshift_engine::EvidenceId(number);
+            entry.id = nightshift_engine::evidence::EvidenceId(number);
             entry.body =
                 serde_json::json!({ "rows": vec![long.get(..4_000).unwrap(); 200] }).into();
             entry

@@ -23,7 +23,7 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use chrono::{DateTime, Utc};
-use nightshift_engine::Clock;
+use nightshift_engine::port::Clock;
 
 use crate::access::bearer;
 use crate::body::{Memory, Whole};

@@ -16,8 +16,12 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
 use chrono::TimeDelta;
-use nightshift_engine::{fold, read_event};
-use nightshift_pipeline::{CaseView, PlaceCount, Report, StoreError, build_report};
+use nightshift_engine::fold::fold;
+use nightshift_engine::journal::read_event;
+use nightshift_pipeline::case::CaseView;
+use nightshift_pipeline::muted::PlaceCount;
+use nightshift_pipeline::port::StoreError;
+use nightshift_pipeline::report::{Report, build as build_report};
 use serde::{Deserialize, Serialize};
 
 use crate::query::ListQuery;

@@ -4,8 +4,9 @@ use std::str::FromStr as _;
 
 use nightshift_alert::Severity;
 use nightshift_alert::text::plain;
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{CaseFilter, CaseId, CaseStatus, DeskStatus};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case::{CaseFilter, CaseId, CaseStatus};
+use nightshift_pipeline::desk::DeskStatus;
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 

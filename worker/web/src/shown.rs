@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::{DateTime, SecondsFormat, Utc};
 use nightshift_alert::Indicator;
 use nightshift_alert::text::{plain, plain_value};
-use nightshift_pipeline::with_plain_times;
+use nightshift_pipeline::report::with_plain_times;
 use serde::Serialize;
 use serde_json::Value;
 

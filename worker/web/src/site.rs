@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use nightshift_engine::Clock;
-use nightshift_pipeline::{Cases, Places, Sender};
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::port::{Cases, Places};
+use nightshift_pipeline::report::Sender;
 
 use crate::health::{MetricsText, Readiness};
 use crate::page::Templates;

@@ -13,13 +13,20 @@ use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Request, StatusCode};
 use chrono::{DateTime, Utc};
 use nightshift_alert::{ReadOptions, Severity};
-use nightshift_engine::{Clock, Event};
-use nightshift_pipeline::{
-    Act, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge,
-    Claimed, Closing, DeliveryRow, Desk, DeskStatus, JournalLine, Lane, Lease, Member, Message,
-    MutePreview, NewMute, NewPersonVerdict, PlaceCount, Places, Report, Sender, Sighting,
-    StoreError, Waited, read_message,
+use nightshift_engine::event::Event;
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::budget::Charge;
+use nightshift_pipeline::case::{
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeliveryRow, Lane,
+    Lease, Member, Sighting, Waited,
 };
+use nightshift_pipeline::desk::{Act, Desk, DeskStatus};
+use nightshift_pipeline::export::JournalLine;
+use nightshift_pipeline::feedback::NewPersonVerdict;
+use nightshift_pipeline::intake::read_message;
+use nightshift_pipeline::muted::{MutePreview, NewMute, PlaceCount};
+use nightshift_pipeline::port::{Cases, Claimed, Closing, Message, Places, StoreError};
+use nightshift_pipeline::report::{Report, Sender};
 use tower::ServiceExt as _;
 
 use crate::{Parts, Server, StoreReady, WebConfig};
@@ -157,7 +164,7 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
             given_up: false,
             in_doubt: false,
             remote_id: None,
-            shown: Some(nightshift_pipeline::Shown::of(&report::report())),
+            shown: Some(nightshift_pipeline::showing::Shown::of(&report::report())),
         }],
     }
 }

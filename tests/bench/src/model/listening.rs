@@ -3,10 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use nightshift_engine::{
-    Allowance, Analyst, Answer, ConcludeQuestion, ConclusionDraft, Cost, DecideQuestion, Decision,
-    Limits, NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, Setting, TurnAnswer,
-    TurnQuestion,
+use nightshift_engine::allowance::Allowance;
+use nightshift_engine::conclusion::ConclusionDraft;
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::port::{Analyst, Answer, NoAnswer};
+use nightshift_engine::question::{
+    ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion, ReflectQuestion,
+    Reflection, Setting, TurnAnswer, TurnQuestion,
 };
 use nightshift_llm::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits};
 

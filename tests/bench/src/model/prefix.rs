@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use nightshift_engine::State;
+use nightshift_engine::state::State;
 use nightshift_llm::Provider;
 use nightshift_tests::model::{FakeModel, Provider as Wire, Said, Seen};
 

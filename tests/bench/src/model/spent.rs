@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use nightshift_alert::{Alert, ReadOptions, read};
-use nightshift_engine::Analyst;
+use nightshift_engine::port::Analyst;
 use nightshift_llm::Provider;
 use nightshift_llm::chat::{ChatModel, ChatRequest, Part};
 use serde_json::json;

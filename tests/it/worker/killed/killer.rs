@@ -8,11 +8,14 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::{Event, EventBody};
-use nightshift_pipeline::{
-    Accepted, Arrival, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge,
-    Claimed, Closing, Inbox, JournalLine, Lane, Lease, StoreError, Waited,
+use nightshift_engine::event::{Event, EventBody};
+use nightshift_pipeline::budget::Charge;
+use nightshift_pipeline::case::{
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, Waited,
 };
+use nightshift_pipeline::export::JournalLine;
+use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::port::{Accepted, Cases, Claimed, Closing, Inbox, StoreError};
 use nightshift_store::Store;
 use tokio_util::sync::CancellationToken;
 

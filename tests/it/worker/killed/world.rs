@@ -8,15 +8,22 @@ use std::time::Duration;
 use async_trait::async_trait;
 use nightshift_alert::ReadOptions;
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
-use nightshift_engine::{
-    AnalystKind, CallContext, Conduct, Cost, Limits, NoMeter, ToolCall, ToolError, ToolOutput,
-    ToolSpec, Toolbox,
+use nightshift_engine::event::AnalystKind;
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::port::{NoMeter, Toolbox};
+use nightshift_engine::strategy::Conduct;
+use nightshift_engine::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
+use nightshift_pipeline::case::{CaseFilter, CaseRow};
+use nightshift_pipeline::intake::{Intake, Order};
+use nightshift_pipeline::loops::{Delivering, HandingOn, InboxRoom, Taking, Triaging};
+use nightshift_pipeline::port::{
+    DeliveryError, Destination, Fate, Message, Sent, Settled, Source, SourceError, Unsettled,
 };
-use nightshift_pipeline::{
-    CaseFilter, CaseRow, Delivering, DeliveryError, Destination, Fate, HandingOn, InboxRoom,
-    Intake, Message, Order, Profile, Profiles, Routes, Sender, Sent, Settled, Showing, Source,
-    SourceError, Taking, Triage, Triaging, Unsettled,
-};
+use nightshift_pipeline::profile::{Profile, Profiles};
+use nightshift_pipeline::report::Sender;
+use nightshift_pipeline::route::Routes;
+use nightshift_pipeline::showing::Showing;
+use nightshift_pipeline::triage::Triage;
 use nightshift_store::Store;
 use nightshift_tests::finding;
 use tokio::sync::Notify;
@@ -233,7 +240,10 @@ impl World {
         let mut finished = BTreeSet::new();
         for case in self.cases().await {
             let view = self.store.view(&case.id.0).await.unwrap();
-            for one in nightshift_engine::fold(&view.events).evidence.values() {
+            for one in nightshift_engine::fold::fold(&view.events)
+                .evidence
+                .values()
+            {
                 let arguments = serde_json::to_string(&one.arguments).unwrap();
                 finished.insert((case.id.0.clone(), one.tool.clone(), arguments));
             }

@@ -8,7 +8,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use nightshift_engine::{Allowance, Answer, AskError, Cost, Leave, NoAnswer};
+use nightshift_engine::allowance::{Allowance, Leave};
+use nightshift_engine::limits::Cost;
+use nightshift_engine::port::{Answer, NoAnswer};
+use nightshift_engine::question::AskError;
 use tokio::time::Instant;
 
 use super::compaction;

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
 use nightshift_alert::{Alert, Indicator, Role, Severity, Technique, indicator};
-use nightshift_engine::{
-    ActionChoice, ActionTemplate, Answer, ConcludeQuestion, ConclusionDraft, Leaning, NoAnswer,
-    Reason, Verdict,
-};
+use nightshift_engine::catalogue::{ActionChoice, ActionTemplate};
+use nightshift_engine::conclusion::{ConclusionDraft, Leaning, Reason, Verdict};
+use nightshift_engine::port::{Answer, NoAnswer};
+use nightshift_engine::question::ConcludeQuestion;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use nightshift_engine::{CallView, TurnQuestion};
+use nightshift_engine::question::{CallView, TurnQuestion};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -2,7 +2,8 @@
 //! last action and chooses the next.
 
 use minijinja::context;
-use nightshift_engine::{Answer, DecideQuestion, Decision, Judgement, NoAnswer};
+use nightshift_engine::port::{Answer, NoAnswer};
+use nightshift_engine::question::{DecideQuestion, Decision, Judgement};
 use serde::Deserialize;
 use serde_json::json;
 

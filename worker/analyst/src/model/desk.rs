@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use minijinja::context;
-use nightshift_engine::ToolSpec;
+use nightshift_engine::tool::ToolSpec;
 
 use super::prompts::Prompt;
 use super::tools::Tools;

@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use nightshift_engine::{Evidence, JsonText};
+use nightshift_alert::JsonText;
+use nightshift_engine::evidence::Evidence;
 use serde_json::{Map, Value, json};
 
 use super::tokens::{head, tokens};
@@ -198,7 +199,7 @@ pub(super) fn bounded_text(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use nightshift_engine::EvidenceId;
+    use nightshift_engine::evidence::EvidenceId;
 
     use super::*;
 

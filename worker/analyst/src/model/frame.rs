@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{
-    Allowance, Answer, AskError, Evidence, NoAnswer, Setting, StepView, ToolSpec,
-};
+use nightshift_engine::allowance::Allowance;
+use nightshift_engine::evidence::Evidence;
+use nightshift_engine::port::{Answer, NoAnswer};
+use nightshift_engine::question::{AskError, Setting, StepView};
+use nightshift_engine::tool::ToolSpec;
 use tokio::time::Instant;
 
 use super::ask::{Asking, Read};

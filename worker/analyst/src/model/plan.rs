@@ -1,7 +1,10 @@
 //! The plan question. It holds the alert, earlier cases (`E1`), tools as text, the playbook's hint and the limits.
 
 use minijinja::context;
-use nightshift_engine::{Answer, Mode, NoAnswer, PlanAnswer, PlanQuestion, Strategy};
+use nightshift_engine::plan::Mode;
+use nightshift_engine::port::{Answer, NoAnswer};
+use nightshift_engine::question::{PlanAnswer, PlanQuestion};
+use nightshift_engine::strategy::Strategy;
 use serde::Deserialize;
 use serde_json::json;
 

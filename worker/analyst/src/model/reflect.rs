@@ -2,7 +2,9 @@
 //! since the last reflection, earlier insights, tools and limits. It holds no conversation and no raw finding.
 
 use minijinja::context;
-use nightshift_engine::{Answer, NoAnswer, PlanUpdate, ReflectQuestion, Reflection, StepId};
+use nightshift_engine::plan::{PlanUpdate, StepId};
+use nightshift_engine::port::{Answer, NoAnswer};
+use nightshift_engine::question::{ReflectQuestion, Reflection};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -8,7 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use memchr::memmem;
 use nightshift_alert::{Alert, Flag, Outcome, Principal, Resource, Role, Technique, Times};
-use nightshift_engine::{CallView, EvidenceId, Left, Step, evidence_read};
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_engine::evidence_read;
+use nightshift_engine::plan::Step;
+use nightshift_engine::question::{CallView, Left};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 

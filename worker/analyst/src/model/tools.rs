@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use minijinja::{Value as Ninja, context};
-use nightshift_engine::{Argument, ArgumentKind, ToolCall, ToolSpec};
+use nightshift_engine::tool::{Argument, ArgumentKind, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::wire::line;
@@ -200,7 +200,8 @@ fn property(argument: &Argument) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::{Reach, evidence_read};
+    use nightshift_engine::evidence_read;
+    use nightshift_engine::tool::Reach;
 
     use super::*;
 

@@ -7,7 +7,9 @@
 //! text.
 
 use minijinja::context;
-use nightshift_engine::{Answer, NoAnswer, StepStatus, StepView, TurnAnswer, TurnQuestion};
+use nightshift_engine::plan::StepStatus;
+use nightshift_engine::port::{Answer, NoAnswer};
+use nightshift_engine::question::{StepView, TurnAnswer, TurnQuestion};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -270,7 +272,7 @@ fn read(
 #[derive(Deserialize)]
 struct InWords {
     calls: Vec<wire::Call>,
-    outcome: Option<nightshift_engine::StepOutcome>,
+    outcome: Option<nightshift_engine::plan::StepOutcome>,
     summary: String,
     findings: Vec<wire::Finding>,
 }

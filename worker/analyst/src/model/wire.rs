@@ -4,9 +4,10 @@
 //! values. The content of strings is checked here, and errors have the form of schema errors.
 
 use nightshift_alert::text::{cut, single_line, strip_hidden};
-use nightshift_engine::{
-    EvidenceId, FindingDraft, QuoteDraft, Stance, StepDraft, StepOutcome, ToolCall,
-};
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_engine::finding::{FindingDraft, QuoteDraft, Stance};
+use nightshift_engine::plan::{StepDraft, StepOutcome};
+use nightshift_engine::tool::ToolCall;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

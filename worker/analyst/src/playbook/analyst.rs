@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_alert::Alert;
-use nightshift_engine::{
-    Analyst, Answer, AskError, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision,
-    Exonerator, NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, Ruled, TurnAnswer,
-    TurnQuestion,
+use nightshift_engine::conclusion::ConclusionDraft;
+use nightshift_engine::port::{Analyst, Answer, Exonerator, NoAnswer, Ruled};
+use nightshift_engine::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
 use nightshift_expression::error::EvaluationError;
 

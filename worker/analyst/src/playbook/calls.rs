@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::Value;
 use nightshift_alert::{Alert, Provider};
-use nightshift_engine::{ArgumentKind, ToolCall, ToolSpec};
+use nightshift_engine::tool::{ArgumentKind, ToolCall, ToolSpec};
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 use serde_json::{Map, Value as Json};

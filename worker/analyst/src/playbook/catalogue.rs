@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use nightshift_engine::ActionTemplate;
+use nightshift_engine::catalogue::ActionTemplate;
 use serde::Deserialize;
 
 pub(super) const FILES: [(&str, &str); 3] = [

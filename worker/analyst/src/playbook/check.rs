@@ -9,7 +9,7 @@ mod problem;
 mod rules;
 mod scan;
 
-use nightshift_engine::ToolSpec;
+use nightshift_engine::tool::ToolSpec;
 
 pub use problem::{Level, Problem};
 

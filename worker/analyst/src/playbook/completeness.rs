@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use minijinja::Value;
 use nightshift_alert::Alert;
-use nightshift_engine::{CallView, Evidence, StepView, ToolCall, ToolSpec};
+use nightshift_engine::evidence::Evidence;
+use nightshift_engine::question::{CallView, StepView};
+use nightshift_engine::tool::{ToolCall, ToolSpec};
 use nightshift_expression::scope::Scope;
 use serde_json::Value as Json;
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use minijinja::Value;
 use nightshift_alert::{Alert, Indicator, Severity};
-use nightshift_engine::{
-    ActionChoice, ConcludeQuestion, ConclusionDraft, Leaning, Reason, StepStatus, Verdict,
-};
+use nightshift_engine::catalogue::ActionChoice;
+use nightshift_engine::conclusion::{ConclusionDraft, Leaning, Reason, Verdict};
+use nightshift_engine::plan::StepStatus;
+use nightshift_engine::question::ConcludeQuestion;
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use nightshift_engine::{
-    DecideQuestion, Decision, Judgement, Limits, PlanQuestion, Step, StepDraft, StepId, StepStatus,
-    StepView, TurnAnswer, TurnQuestion,
+use nightshift_engine::limits::Limits;
+use nightshift_engine::plan::{Step, StepDraft, StepId, StepStatus};
+use nightshift_engine::question::{
+    DecideQuestion, Decision, Judgement, PlanQuestion, StepView, TurnAnswer, TurnQuestion,
 };
 use nightshift_expression::error::EvaluationError;
 
@@ -118,7 +119,7 @@ fn judge(
                 findings,
             },
             TurnAnswer::Calls { .. } => Judgement {
-                outcome: nightshift_engine::StepOutcome::Unmet,
+                outcome: nightshift_engine::plan::StepOutcome::Unmet,
                 summary: "more could have been asked".to_owned(),
                 findings: Vec::new(),
             },

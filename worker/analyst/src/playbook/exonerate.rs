@@ -1,7 +1,7 @@
 //! Evaluates `benign_when`: rules over typed fields that may clear an alert. The engine checks each rule that holds.
 
 use nightshift_alert::Alert;
-use nightshift_engine::Exoneration;
+use nightshift_engine::exoneration::Exoneration;
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 
@@ -71,12 +71,12 @@ fn one(
             statement: scope.render_line(form.statement.get_ref())?,
             detection_wrong: form.detection_wrong,
             // The rule is about this alert only.
-            scope: nightshift_engine::Scope {
+            scope: nightshift_engine::exoneration::Scope {
                 account: Some("*".to_owned()),
-                ..nightshift_engine::Scope::default()
+                ..nightshift_engine::exoneration::Scope::default()
             },
             slack_mins: 0,
-            extent: nightshift_engine::Extent::default(),
+            extent: nightshift_engine::exoneration::Extent::default(),
             evidence: None,
         });
     }

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nightshift_alert::{Alert, IndicatorKind};
-use nightshift_engine::{Leaning, Limits, ToolCall, ToolSpec, Verdict};
+use nightshift_engine::conclusion::{Leaning, Verdict};
+use nightshift_engine::limits::Limits;
+use nightshift_engine::tool::{ToolCall, ToolSpec};
 use nightshift_expression::scope::Scope;
 use serde::Serialize;
 

@@ -16,9 +16,11 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use minijinja::value::{Enumerator, Object, Serde};
 use minijinja::{Error, ErrorKind, State, Value};
 use nightshift_alert::Alert;
-use nightshift_engine::{
-    CallView, Evidence, EvidenceId, Exoneration, StepView, ToolSpec, acts_outward,
-};
+use nightshift_engine::evidence::{Evidence, EvidenceId};
+use nightshift_engine::exoneration::Exoneration;
+use nightshift_engine::outward::acts_outward;
+use nightshift_engine::question::{CallView, StepView};
+use nightshift_engine::tool::ToolSpec;
 use serde_json::{Value as Json, json};
 
 use super::form::Playbook;

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use nightshift_alert::Technique;
-use nightshift_engine::{EvidenceId, FindingDraft, QuoteDraft};
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_engine::finding::{FindingDraft, QuoteDraft};
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 

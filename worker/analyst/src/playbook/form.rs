@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use nightshift_alert::feed::BUILT_IN;
 use nightshift_alert::{Alert, DetailKind, IndicatorKind, Severity};
-use nightshift_engine::{ActionTemplate, Leaning, Reason, Stance, Verdict, type_matches};
+use nightshift_engine::catalogue::ActionTemplate;
+use nightshift_engine::conclusion::{Leaning, Reason, Verdict};
+use nightshift_engine::exoneration::type_matches;
+use nightshift_engine::finding::Stance;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 

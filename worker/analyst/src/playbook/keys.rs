@@ -5,7 +5,8 @@
 
 use chrono::DateTime;
 use nightshift_alert::Alert;
-use nightshift_engine::{ArgumentKind, ConcludeQuestion, ToolCall};
+use nightshift_engine::question::ConcludeQuestion;
+use nightshift_engine::tool::{ArgumentKind, ToolCall};
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 use serde_json::Value;

@@ -1,6 +1,8 @@
 //! Answers the plan question: the steps that the configured tools can make.
 
-use nightshift_engine::{Mode, PlanAnswer, PlanQuestion, StepDraft, ToolSpec};
+use nightshift_engine::plan::{Mode, StepDraft};
+use nightshift_engine::question::{PlanAnswer, PlanQuestion};
+use nightshift_engine::tool::ToolSpec;
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 

@@ -1,6 +1,7 @@
 //! Turns a place in evidence (`E3:/matches/0/entry`) into a quote that the engine finds there again.
 
-use nightshift_engine::{EvidenceId, QuoteDraft};
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_engine::finding::QuoteDraft;
 use serde_json::Value as Json;
 
 use super::facts::CaseFacts;

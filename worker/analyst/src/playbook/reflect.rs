@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use nightshift_engine::{PlanUpdate, ReflectQuestion, Reflection, StepDraft, StepView};
+use nightshift_engine::plan::{PlanUpdate, StepDraft};
+use nightshift_engine::question::{ReflectQuestion, Reflection, StepView};
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nightshift_alert::Alert;
-use nightshift_engine::{ActionTemplate, PlanAnswer, PlanQuestion};
+use nightshift_engine::catalogue::ActionTemplate;
+use nightshift_engine::question::{PlanAnswer, PlanQuestion};
 
 use super::catalogue::catalogue;
 use super::check::{Level, Problem, examine};

@@ -1,6 +1,7 @@
 //! Answers a turn: with the calls still to make, or with the result of the step.
 
-use nightshift_engine::{CallView, StepOutcome, StepView, TurnAnswer, TurnQuestion};
+use nightshift_engine::plan::StepOutcome;
+use nightshift_engine::question::{CallView, StepView, TurnAnswer, TurnQuestion};
 use nightshift_expression::error::EvaluationError;
 use nightshift_expression::scope::Scope;
 use nightshift_expression::text::one_line;
@@ -79,7 +80,7 @@ fn with_own_step(question: &TurnQuestion) -> Vec<StepView> {
 }
 
 /// Returns the calls that were not made yet. The last turn has none, because it is for the result.
-fn still_open(calls: &Calls, question: &TurnQuestion) -> Vec<nightshift_engine::ToolCall> {
+fn still_open(calls: &Calls, question: &TurnQuestion) -> Vec<nightshift_engine::tool::ToolCall> {
     let made: Vec<String> = question
         .step
         .calls

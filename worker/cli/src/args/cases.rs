@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use nightshift_alert::Severity;
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{CaseStatus, DeskStatus};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::desk::DeskStatus;
 
 use super::Json;
 

@@ -11,9 +11,10 @@ mod unfinished;
 pub(super) mod verify;
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{
-    ActKind, CaseFilter, CaseRow, CaseStatus, CaseView, DeliveryRow, Desk, PersonVerdict, Report,
-};
+use nightshift_pipeline::case::{CaseFilter, CaseRow, CaseStatus, CaseView, DeliveryRow};
+use nightshift_pipeline::desk::{ActKind, Desk};
+use nightshift_pipeline::feedback::PersonVerdict;
+use nightshift_pipeline::report::Report;
 use serde::Serialize;
 
 use super::run::text_options;
@@ -181,11 +182,11 @@ pub(super) const fn short(severity: Severity) -> &'static str {
 struct Shown<'a> {
     case: &'a CaseRow,
     report: &'a Option<Report>,
-    sightings: &'a [nightshift_pipeline::Sighting],
-    members: &'a [nightshift_pipeline::Member],
+    sightings: &'a [nightshift_pipeline::case::Sighting],
+    members: &'a [nightshift_pipeline::case::Member],
     person_verdicts: &'a [PersonVerdict],
     desk: &'a Desk,
-    deliveries: &'a [nightshift_pipeline::DeliveryRow],
+    deliveries: &'a [nightshift_pipeline::case::DeliveryRow],
     events: usize,
     unreadable: &'a Option<String>,
     cancelled_by: &'a Option<String>,
@@ -303,7 +304,8 @@ fn how_far(delivery: &DeliveryRow) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_pipeline::{Sender, Shown, sample_report};
+    use nightshift_pipeline::report::{Sender, sample_report};
+    use nightshift_pipeline::showing::Shown;
 
     use super::*;
 

@@ -10,10 +10,13 @@ mod source;
 use std::sync::Arc;
 
 use anyhow::Context;
-use nightshift_engine::End;
-use nightshift_pipeline::{
-    Accepted, Admission, Delivery, Destination, Intake, Lane, Order, Triage, deliver_due,
-};
+use nightshift_engine::driver::End;
+use nightshift_pipeline::admission::Admission;
+use nightshift_pipeline::case::Lane;
+use nightshift_pipeline::delivery::{Delivery, deliver_due};
+use nightshift_pipeline::intake::{Intake, Order};
+use nightshift_pipeline::port::{Accepted, Destination};
+use nightshift_pipeline::triage::Triage;
 use nightshift_report::StdoutDestination;
 use nightshift_web::{Bound, WebConfig};
 use tokio::task::JoinSet;
@@ -123,7 +126,8 @@ async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
 
 /// Triages until no case waits, including those of an earlier, interrupted demo.
 async fn triage_all(app: &App, triage: &Triage, release: &CancellationToken) -> Result<(), Exit> {
-    let mut running: JoinSet<Result<End, nightshift_pipeline::TriageError>> = JoinSet::new();
+    let mut running: JoinSet<Result<End, nightshift_pipeline::triage::TriageError>> =
+        JoinSet::new();
     loop {
         let room = app.config.worker.max_cases.saturating_sub(running.len());
         if room > 0 && !release.is_cancelled() {

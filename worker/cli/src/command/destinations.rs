@@ -4,10 +4,10 @@ mod gone;
 
 use std::sync::Arc;
 
-use nightshift_engine::Clock;
-use nightshift_pipeline::{
-    DeliveryError, Destination, Early, Showing, early_report, sample_report,
-};
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::port::{DeliveryError, Destination};
+use nightshift_pipeline::report::{Early, early_report, sample_report};
+use nightshift_pipeline::showing::Showing;
 
 use crate::args::Destinations;
 use crate::clock::SystemClock;

@@ -18,7 +18,7 @@ use crate::config::Loaded;
 use crate::exit::Exit;
 use crate::output::{print, print_json, table_width};
 
-use nightshift_engine::{Checkup, Gravity};
+use nightshift_engine::checkup::{Checkup, Gravity};
 
 /// Runs the probes and prints the results. The exit code is 1 if something does not work.
 pub(super) async fn run(loaded: &Loaded, options: &Doctor) -> Result<(), Exit> {

@@ -1,6 +1,7 @@
 //! The recorded triage of a case, for commands that work on it.
 
-use nightshift_pipeline::{CaseRow, JournalLine};
+use nightshift_pipeline::case::CaseRow;
+use nightshift_pipeline::export::JournalLine;
 
 use crate::exit::Exit;
 use crate::output::say;

@@ -1,7 +1,10 @@
 //! `nightshift mutes`: lists, adds, previews and removes mutes.
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_pipeline::{MOST_COUNTED, Match, MutePreview, MuteRow, NewMute, StoreError};
+use nightshift_pipeline::digest::MOST_COUNTED;
+use nightshift_pipeline::muted::{MutePreview, MuteRow, NewMute};
+use nightshift_pipeline::port::StoreError;
+use nightshift_pipeline::route::Match;
 
 use super::table::table;
 use crate::args::{MuteRule, Mutes};

@@ -5,7 +5,8 @@ mod explain;
 use std::path::{Path, PathBuf};
 
 use nightshift_analyst::playbook::{Level, Playbook, Problem, check};
-use nightshift_engine::{ToolSpec, Toolbox};
+use nightshift_engine::port::Toolbox;
+use nightshift_engine::tool::ToolSpec;
 use serde_json::json;
 
 use super::table::table;

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use nightshift_alert::Alert;
-use nightshift_engine::{
-    CallContext, Exoneration, LedgerRow, MOST_LOOKUPS, Toolbox, ledger, register_calls,
-};
+use nightshift_engine::exoneration::Exoneration;
+use nightshift_engine::ledger_row::LedgerRow;
+use nightshift_engine::port::Toolbox;
+use nightshift_engine::tool::CallContext;
+use nightshift_engine::verdict_policy::ledger;
+use nightshift_engine::verdict_policy::lookup::{MOST_LOOKUPS, register_calls};
 
 use super::input;
 use super::table::lines;

@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use nightshift_engine::{Cost, Event, read_event};
-use nightshift_pipeline::{Difference, JournalLine, Side, compare, replay};
+use nightshift_engine::event::Event;
+use nightshift_engine::journal::read_event;
+use nightshift_engine::limits::Cost;
+use nightshift_pipeline::export::JournalLine;
+use nightshift_pipeline::replay::{Difference, Side, compare, replay};
 
 use crate::args::{HowToWork, Replay};
 use crate::exit::Exit;
@@ -24,7 +27,7 @@ pub(super) async fn run(app: &App, options: &Replay) -> Result<(), Exit> {
         model: options.model.as_deref(),
         ..Overrides::default()
     })?;
-    let recorded = nightshift_engine::fold(&events);
+    let recorded = nightshift_engine::fold::fold(&events);
     let recorded = recorded
         .opened
         .as_ref()
@@ -133,7 +136,7 @@ fn rows(before: &Side, after: &Side) -> Vec<(&'static str, String, String)> {
         }),
         row("confidence", |side| {
             side.confidence
-                .map_or("none", nightshift_engine::Confidence::as_str)
+                .map_or("none", nightshift_engine::conclusion::Confidence::as_str)
                 .to_owned()
         }),
         row("proven", |side| {
@@ -161,11 +164,13 @@ fn verdict(side: &Side) -> String {
     };
     let leaning = side
         .leaning
-        .filter(|leaning| *leaning != nightshift_engine::Leaning::None)
+        .filter(|leaning| *leaning != nightshift_engine::conclusion::Leaning::None)
         .map_or_else(String::new, |leaning| {
             format!(", leans {}", leaning.as_str())
         });
-    let reason = side.reason.map_or("", nightshift_engine::Reason::as_str);
+    let reason = side
+        .reason
+        .map_or("", nightshift_engine::conclusion::Reason::as_str);
     format!("{}{leaning} ({reason})", verdict.as_str())
 }
 

@@ -4,11 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use nightshift_alert::Alert;
-use nightshift_engine::{CommandId, End, Event, EventBody, Outcome, ToolCall, fold};
-use nightshift_pipeline::{
-    Accepted, Admission, Arrival, CaseId, CaseStatus, Change, Delivering, Report, Triage,
-    trace_accepted,
-};
+use nightshift_engine::driver::End;
+use nightshift_engine::event::{CommandId, Event, EventBody, Outcome};
+use nightshift_engine::fold::fold;
+use nightshift_engine::tool::ToolCall;
+use nightshift_pipeline::admission::{Admission, Change};
+use nightshift_pipeline::case::{CaseId, CaseStatus};
+use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::loops::Delivering;
+use nightshift_pipeline::port::Accepted;
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::spans::accepted as trace_accepted;
+use nightshift_pipeline::triage::Triage;
 use nightshift_report::TextOptions;
 use tokio_util::sync::CancellationToken;
 
@@ -259,7 +266,7 @@ async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), E
         let now = app.clock.now();
         let event = |body| Event::new(now, body);
         let opened = profile.open(&CaseId("plan-only".to_owned()), 1, Arc::new(alert));
-        let context = nightshift_engine::CallContext {
+        let context = nightshift_engine::tool::CallContext {
             case_id: opened.case_id.clone(),
             alert: Arc::clone(&opened.alert),
             now,

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nightshift_alert::{Alert, Indicator, Role};
-use nightshift_engine::{ArgumentKind, CallContext, ToolCall, ToolSpec, Toolbox};
-use nightshift_pipeline::unreadable_alert;
+use nightshift_engine::port::Toolbox;
+use nightshift_engine::tool::{ArgumentKind, CallContext, ToolCall, ToolSpec};
+use nightshift_pipeline::intake::unreadable_alert;
 use serde_json::{Map, Value};
 
 use super::input;

@@ -1,6 +1,6 @@
 //! `[blobs]`: storage of large messages.
 
-use nightshift_engine::is_loopback;
+use nightshift_engine::reach::is_loopback;
 use nightshift_store::{Address, BlobOptions};
 use reqwest::Url;
 use schemars::JsonSchema;

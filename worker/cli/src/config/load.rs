@@ -293,11 +293,11 @@ mod tests {
         check(&config).unwrap();
         assert_eq!(
             config.limits.of_a_case(),
-            nightshift_engine::Limits::default()
+            nightshift_engine::limits::Limits::default()
         );
         assert_eq!(
             config.admission().unwrap(),
-            nightshift_pipeline::AdmissionPolicy::default()
+            nightshift_pipeline::admission::AdmissionPolicy::default()
         );
     }
 

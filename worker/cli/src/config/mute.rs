@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use nightshift_alert::Severity;
-use nightshift_pipeline::{Match, NewMute};
+use nightshift_pipeline::muted::NewMute;
+use nightshift_pipeline::route::Match;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::value::Datetime;
@@ -45,7 +46,10 @@ impl Mute {
     }
 
     /// Converts the table to a rule.
-    pub(super) fn to_rule(&self, index: usize) -> Result<nightshift_pipeline::Mute, String> {
+    pub(super) fn to_rule(
+        &self,
+        index: usize,
+    ) -> Result<nightshift_pipeline::admission::Mute, String> {
         let name = self.name(index);
         let fault = |what: &str| format!("[[mute]] {name:?}: {what}");
         if is_ours(&name) {
@@ -95,7 +99,7 @@ pub(crate) fn end(text: &str) -> Option<DateTime<Utc>> {
 mod tests {
     use super::*;
 
-    fn rule(text: &str) -> Result<nightshift_pipeline::Mute, String> {
+    fn rule(text: &str) -> Result<nightshift_pipeline::admission::Mute, String> {
         toml::from_str::<Mute>(text).unwrap().to_rule(0)
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use nightshift_engine::{Conduct, History, ReflectionMode, Strategy};
+use nightshift_engine::strategy::{Conduct, History, ReflectionMode, Strategy};
 use nightshift_llm::chat::Asked;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

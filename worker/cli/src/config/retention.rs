@@ -1,7 +1,7 @@
 //! `[retention]`: how long the worker keeps data.
 
 use chrono::{DateTime, Days, Utc};
-use nightshift_pipeline::Kept;
+use nightshift_pipeline::upkeep::Kept;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

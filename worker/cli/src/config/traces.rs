@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nightshift_engine::is_loopback;
+use nightshift_engine::reach::is_loopback;
 use nightshift_llm::KeyRef;
 use reqwest::Url;
 use reqwest::header::HeaderName;

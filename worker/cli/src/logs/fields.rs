@@ -4,7 +4,7 @@
 use std::fmt;
 
 use nightshift_alert::text::{cut, redact, single_line, strip_hidden, whole_words};
-use nightshift_engine::with_causes;
+use nightshift_engine::causes::with_causes;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 

@@ -2,8 +2,10 @@
 //! that begins with it. All label sets are closed: fixed words and names of the configuration.
 
 use nightshift_alert::{CANARY_FEED, Severity};
-use nightshift_engine::{AnalystKind, Verdict};
-use nightshift_pipeline::{Admission, CaseStatus};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::event::AnalystKind;
+use nightshift_pipeline::admission::Admission;
+use nightshift_pipeline::case::CaseStatus;
 
 use super::Metrics;
 

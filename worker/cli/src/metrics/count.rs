@@ -2,9 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use nightshift_engine::{Clock, Measure, Verdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::Clock;
 
-use nightshift_pipeline::Backlog;
+use nightshift_pipeline::case::Backlog;
 
 use super::{Cases, DAY_STATES, Flow, Models, NONE, Proof, Waits, Work};
 use crate::clock::SystemClock;

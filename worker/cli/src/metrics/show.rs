@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::Backlog;
+use nightshift_pipeline::case::Backlog;
 
 use super::{Metrics, NONE};
 

@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use nightshift_alert::Severity;
-use nightshift_engine::{AnalystKind, Verdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::event::AnalystKind;
 
 use super::*;
 

@@ -1,5 +1,7 @@
 use chrono::DateTime;
-use nightshift_engine::{AskError, Cost, read_event};
+use nightshift_engine::journal::read_event;
+use nightshift_engine::limits::Cost;
+use nightshift_engine::question::AskError;
 
 use super::*;
 

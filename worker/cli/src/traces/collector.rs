@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_engine::is_loopback;
+use nightshift_engine::reach::is_loopback;
 use nightshift_llm::KeyRef;
 use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};

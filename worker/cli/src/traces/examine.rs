@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 use opentelemetry_sdk::trace::SpanExporter as _;
 
 use super::collector::Collector;

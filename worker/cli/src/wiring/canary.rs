@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use nightshift_llm::KeyRef;
-use nightshift_pipeline::{Canary, CanaryEnding, CanaryRoute, CanarySending, Publish};
+use nightshift_pipeline::canary::{Canary, CanaryEnding, CanarySending};
+use nightshift_pipeline::port::Publish;
+use nightshift_pipeline::route::CanaryRoute;
 use nightshift_queue::publisher;
 use nightshift_web::HttpPublisher;
 use tokio_util::sync::CancellationToken;

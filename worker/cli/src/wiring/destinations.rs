@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nightshift_engine::Clock;
+use nightshift_engine::port::Clock;
 use nightshift_llm::KeyRef;
-use nightshift_pipeline::Destination;
+use nightshift_pipeline::port::Destination;
 use nightshift_report::{
     DestinationError, FileDestination, Format, GitHubDestination, JiraDestination, Links,
     PagerDutyDestination, SecretSource, ServiceNowDestination, SlackDestination, WebhookConfig,

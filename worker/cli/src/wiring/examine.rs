@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nightshift_engine::{Checkup, Clock, Gravity, Meter, NoMeter, Toolbox, with_causes};
+use nightshift_engine::causes::with_causes;
+use nightshift_engine::checkup::{Checkup, Gravity};
+use nightshift_engine::port::{Clock, Meter, NoMeter, Toolbox};
 use nightshift_report::{DestinationError, Links};
 use nightshift_store::Options;
 use nightshift_tools::Tools;
@@ -199,7 +201,7 @@ pub(crate) fn unused_globs(loaded: &Loaded, tools: Tools) -> Checkup {
             let finds = of_glob
                 .specs()
                 .iter()
-                .any(|spec| nightshift_engine::type_matches(glob, &spec.name));
+                .any(|spec| nightshift_engine::exoneration::type_matches(glob, &spec.name));
             if !finds {
                 checkup.warning(
                     "tool.glob",

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_pipeline::{Backlog, Canaries, Cases, InboxRoom, Purse, Source, StoreError};
+use nightshift_pipeline::budget::Purse;
+use nightshift_pipeline::case::Backlog;
+use nightshift_pipeline::loops::InboxRoom;
+use nightshift_pipeline::port::{Canaries, Cases, Source, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_engine::{
-    Analyst, Answer, AskError, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision,
-    NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+use nightshift_engine::conclusion::ConclusionDraft;
+use nightshift_engine::port::{Analyst, Answer, NoAnswer};
+use nightshift_engine::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
 
 /// An analyst that treats models that are down as giving no answer.

@@ -11,10 +11,11 @@ use anyhow::{Context, anyhow};
 use async_trait::async_trait;
 use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Prompts, PseudonymSettings, Settings};
 use nightshift_analyst::playbook::Playbooks;
-use nightshift_engine::{Cost, Meter};
+use nightshift_engine::limits::Cost;
+use nightshift_engine::port::Meter;
 use nightshift_llm::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role};
 use nightshift_llm::{Health, KeyPlace, KeyRef, KeySource, ModelConfig, Models, Provider};
-use nightshift_pipeline::ModelHealth;
+use nightshift_pipeline::loops::ModelHealth;
 
 use tokio::time::Instant;
 

@@ -1,7 +1,8 @@
 //! Pending deliveries to destinations that are no longer configured. The worker reports them, and a command gives
 //! them up.
 
-use nightshift_pipeline::{GivingUp, HandingOn, Owed, StoreError};
+use nightshift_pipeline::loops::{GivingUp, HandingOn};
+use nightshift_pipeline::port::{Owed, StoreError};
 
 use super::App;
 

@@ -2,7 +2,7 @@
 //!
 //! They only prove that the way from feed to destination is open. A model would cost money and prove no more.
 
-use nightshift_pipeline::{Routes, Samples};
+use nightshift_pipeline::route::{Routes, Samples};
 
 use crate::config::{Analyst, Config, Destination, Profile};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_engine::{
-    CallContext, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, type_matches,
-};
+use nightshift_engine::exoneration::type_matches;
+use nightshift_engine::port::Toolbox;
+use nightshift_engine::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 /// A toolbox that shows and calls only the allowed tools. The look-up of earlier cases is always allowed.
 pub(super) struct Selected {

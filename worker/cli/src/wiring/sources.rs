@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use nightshift_llm::KeyRef;
-use nightshift_pipeline::{InboxRoom, Source};
+use nightshift_pipeline::loops::InboxRoom;
+use nightshift_pipeline::port::Source;
 use nightshift_queue::{Secrets, connect};
 use nightshift_web::{HttpIntake, HttpSource};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nightshift_llm::KeyRef;
-use nightshift_pipeline::Cases;
+use nightshift_pipeline::port::Cases;
 use nightshift_web::{Parts, Server, ServerOptions, StoreReady};
 
 use super::destinations::link;

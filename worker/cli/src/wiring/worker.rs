@@ -5,11 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use nightshift_engine::{AnalystKind, Clock, Toolbox as _};
-use nightshift_pipeline::{
-    DayBudget, Delivering, Destination, DigestPlan, Heard, InboxRoom, Intake, Order, Outage,
-    RegisterWatch, Source, StoreError, Taking, Triaging, Upkeep, Waited,
+use nightshift_engine::event::AnalystKind;
+use nightshift_engine::port::{Clock, Toolbox as _};
+use nightshift_pipeline::budget::DayBudget;
+use nightshift_pipeline::case::Waited;
+use nightshift_pipeline::intake::{Intake, Order};
+use nightshift_pipeline::loops::{
+    Delivering, DigestPlan, Heard, InboxRoom, Outage, RegisterWatch, Taking, Triaging,
 };
+use nightshift_pipeline::port::{Destination, Source, StoreError};
+use nightshift_pipeline::upkeep::Upkeep;
 use nightshift_web::{HttpIntake, Server, SourceReady};
 use tokio_util::sync::CancellationToken;
 

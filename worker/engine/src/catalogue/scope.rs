@@ -4,7 +4,7 @@
 
 use nightshift_alert::{Alert, IndicatorKind, Role};
 
-use crate::Exoneration;
+use crate::exoneration::Exoneration;
 
 /// Maximum number of values that a rule names.
 const MOST: usize = 6;
@@ -56,9 +56,9 @@ mod tests {
             reference: "R-7".into(),
             statement: "it is allowed".into(),
             detection_wrong: false,
-            scope: crate::Scope::default(),
+            scope: crate::exoneration::Scope::default(),
             slack_mins: 0,
-            extent: crate::Extent::default(),
+            extent: crate::exoneration::Extent::default(),
             evidence: None,
         }
     }

@@ -8,7 +8,10 @@ use nightshift_alert::IndicatorKind;
 use nightshift_alert::indicator::{extract, joined};
 use serde_json::Value;
 
-use crate::{EvidenceId, Finding, FindingDraft, Quote, State, resolve};
+use crate::evidence::EvidenceId;
+use crate::finding::{Finding, FindingDraft, Quote};
+use crate::quote::resolve;
+use crate::state::State;
 
 /// Texts of the evidence that findings cite, read once for all of them.
 pub(super) struct Cited(BTreeMap<EvidenceId, Said>);
@@ -207,7 +210,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Evidence, QuoteDraft, Stance, ToolError, fixture};
+    use crate::evidence::Evidence;
+    use crate::finding::{QuoteDraft, Stance};
+    use crate::fixture;
+    use crate::tool::ToolError;
 
     #[test]
     fn a19_of_a_call_that_failed_nothing_can_be_quoted() {

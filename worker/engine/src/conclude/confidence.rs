@@ -3,7 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::floor::Ruling;
-use crate::{Confidence, Coverage, EvidenceId, Finding, Quote, Stance, State, Trust, Verdict};
+use crate::conclusion::{Confidence, Coverage, Verdict};
+use crate::evidence::EvidenceId;
+use crate::finding::{Finding, Quote, Stance};
+use crate::state::State;
+use crate::tool::Trust;
 
 /// Returns the confidence in the outcome.
 pub(super) fn of(

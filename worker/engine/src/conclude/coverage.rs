@@ -6,7 +6,12 @@ use nightshift_alert::Flag;
 use serde_json::Value;
 
 use super::Prose;
-use crate::{Coverage, Evidence, Searched, State, Step, StepStatus, Trust};
+use crate::conclusion::Coverage;
+use crate::evidence::Evidence;
+use crate::plan::{Step, StepStatus};
+use crate::searched::Searched;
+use crate::state::State;
+use crate::tool::Trust;
 
 /// Counts sources by tool. A tool is read when one of its calls was answered; a log must also have rows of the
 /// alert's time.

@@ -8,11 +8,12 @@
 use nightshift_alert::{Alert, Severity};
 
 use super::{missing, reason};
+use crate::conclusion::{ConclusionDraft, Leaning, Override, Reason, Verdict};
+use crate::finding::{Finding, Stance};
 use crate::fold::leans_benign;
+use crate::plan::StepStatus;
+use crate::state::State;
 use crate::verdict_policy::Ledger;
-use crate::{
-    ConclusionDraft, Finding, Leaning, Override, Reason, Stance, State, StepStatus, Verdict,
-};
 
 /// Names of the rules that may override an analyst, as used in reports and metrics.
 pub const OVERRIDES: &[&str] = &[

@@ -4,7 +4,8 @@
 //! conclusion.
 
 use super::{NO_CONCLUSION, conclusion};
-use crate::{Conclusion, State};
+use crate::conclusion::Conclusion;
+use crate::state::State;
 
 /// Failure text after the number of workers.
 const WERE_LOST: &str = " workers were lost while they ran this case";

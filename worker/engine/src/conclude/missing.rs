@@ -4,7 +4,9 @@ use nightshift_alert::{Alert, Role};
 use serde_json::Value;
 
 use super::standing::REGISTERS;
-use crate::{Cap, State, acts_outward};
+use crate::limits::Cap;
+use crate::outward::acts_outward;
+use crate::state::State;
 
 /// Returns the advice after text in the data addressed the analyst. Only a person whom the data cannot reach decides.
 pub(super) fn manipulated(state: &State, alert: &Alert) -> Vec<String> {
@@ -70,10 +72,11 @@ mod tests {
 
     use super::*;
     use crate::conclude::{conclusion, plain};
-    use crate::{
-        Conclusion, ConclusionDraft, Evidence, EvidenceId, Exoneration, Limits, NotCleared,
-        Verdict, fixture,
-    };
+    use crate::conclusion::{Conclusion, ConclusionDraft, Verdict};
+    use crate::evidence::{Evidence, EvidenceId};
+    use crate::exoneration::{Exoneration, NotCleared};
+    use crate::fixture;
+    use crate::limits::Limits;
 
     fn benign(state: &mut State) -> Conclusion {
         state.draft = Some(ConclusionDraft {

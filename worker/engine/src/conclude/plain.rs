@@ -1,6 +1,7 @@
 //! The fallback conclusion when no analyst answered.
 
-use crate::{ConclusionDraft, Leaning, Reason, State, Verdict};
+use crate::conclusion::{ConclusionDraft, Leaning, Reason, Verdict};
+use crate::state::State;
 
 /// Lists what was done, without a judgement.
 pub(super) fn draft(state: &State) -> ConclusionDraft {

@@ -9,7 +9,8 @@ use std::sync::OnceLock;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::claims::{Said, unsaid};
-use crate::{State, Verdict};
+use crate::conclusion::Verdict;
+use crate::state::State;
 
 /// Filter for the prose of a model that a report may show.
 pub struct Prose<'a>(Kept<'a>);
@@ -105,7 +106,8 @@ fn stands<'b>(sentence: &str, state: &State, bodies: &dyn Fn() -> &'b Vec<Said>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ConclusionDraft, fixture};
+    use crate::conclusion::ConclusionDraft;
+    use crate::fixture;
 
     fn said(state: &State, verdict: Verdict) -> String {
         Prose::under(state, verdict, false)
@@ -128,8 +130,10 @@ mod tests {
     fn a_sentence_may_spell_a_value_as_the_evidence_does() {
         let mut state = fixture::opened_state();
         state.models = vec!["fake/model".to_owned()];
-        let mut evidence = crate::Evidence::clone(state.evidence_of(crate::EvidenceId(0)).unwrap());
-        evidence.id = crate::EvidenceId(2);
+        let mut evidence = crate::evidence::Evidence::clone(
+            state.evidence_of(crate::evidence::EvidenceId(0)).unwrap(),
+        );
+        evidence.id = crate::evidence::EvidenceId(2);
         evidence.body = serde_json::json!({"event": "GET http://203.0.113.66:80/a"}).into();
         state
             .evidence

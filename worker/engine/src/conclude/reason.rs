@@ -3,7 +3,9 @@
 //! Reports state the reason as their own, so it follows from the verdict and from records. The analyst's reason
 //! counts where no known fact contradicts it.
 
-use crate::{Reason, State, StepStatus, Verdict};
+use crate::conclusion::{Reason, Verdict};
+use crate::plan::StepStatus;
+use crate::state::State;
 
 /// Returns the analyst's reason where it fits the verdict, else the reason of the verdict.
 pub(super) fn of(verdict: Verdict, said: Reason, state: &State) -> Reason {
@@ -34,7 +36,9 @@ mod tests {
 
     use super::*;
     use crate::conclude::{conclusion, plain};
-    use crate::{ConclusionDraft, Exoneration, Leaning, fixture};
+    use crate::conclusion::{ConclusionDraft, Leaning};
+    use crate::exoneration::Exoneration;
+    use crate::fixture;
 
     fn scanner(detection_wrong: bool) -> Exoneration {
         Exoneration {
@@ -48,9 +52,9 @@ mod tests {
             reference: "PT-1".to_owned(),
             statement: "it is the scanner PT-1".to_owned(),
             detection_wrong,
-            scope: crate::Scope::default(),
+            scope: crate::exoneration::Scope::default(),
             slack_mins: 0,
-            extent: crate::Extent::default(),
+            extent: crate::exoneration::Extent::default(),
             evidence: None,
         }
     }

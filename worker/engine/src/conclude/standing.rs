@@ -8,8 +8,10 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde_json::Value;
 
+use crate::catalogue::Standing;
+use crate::evidence::Evidence;
 use crate::reach::{host, is_own};
-use crate::{Evidence, Standing, State};
+use crate::state::State;
 
 /// Kinds of tools whose rows say who owns an address.
 pub(super) const REGISTERS: [&str; 4] = [
@@ -147,7 +149,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Conduct, EvidenceId, fixture};
+    use crate::evidence::EvidenceId;
+    use crate::fixture;
+    use crate::strategy::Conduct;
 
     fn answer(kind: &str, asked: &str, body: Value, rows: u64) -> Evidence {
         let state = fixture::opened_state();
@@ -165,7 +169,7 @@ mod tests {
     fn what_a_register_a_list_of_ours_or_never_send_holds_is_ours_and_what_a_bad_list_holds_is_bad()
     {
         let mut state = fixture::opened_state();
-        let mut opened = fixture::opened(crate::Limits::default());
+        let mut opened = fixture::opened(crate::limits::Limits::default());
         opened.conduct = Conduct {
             never_send: vec!["larkspur.example".to_owned()],
             ..Conduct::default()

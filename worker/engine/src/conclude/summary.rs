@@ -1,8 +1,11 @@
 //! The summary of a report, written by code: what happened, and why the verdict follows from what is proven.
 
 use super::confidence::is_trusted;
+use crate::conclusion::{Conclusion, Leaning, Verdict};
+use crate::evidence::EvidenceId;
+use crate::finding::{Finding, Quote, Stance};
 use crate::quote::is_whole;
-use crate::{Conclusion, EvidenceId, Finding, Leaning, Quote, Stance, State, Verdict};
+use crate::state::State;
 use nightshift_alert::Alert;
 
 /// Writes what happened, then what decides the case or what is missing. `held_up` says why an alert that records
@@ -142,10 +145,12 @@ mod tests {
 
     use super::*;
     use crate::conclude::{conclusion, plain};
-    use crate::{
-        ConclusionDraft, Evidence, EvidenceId, FindingDraft, Opened, QuoteDraft, Trust,
-        TrustedPath, fixture,
-    };
+    use crate::conclusion::ConclusionDraft;
+    use crate::event::Opened;
+    use crate::evidence::{Evidence, EvidenceId};
+    use crate::finding::{FindingDraft, QuoteDraft};
+    use crate::fixture;
+    use crate::tool::{Trust, TrustedPath};
 
     #[test]
     fn a19_what_is_taken_out_of_a_text_opens_no_report_against_malice() {

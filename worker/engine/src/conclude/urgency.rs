@@ -3,7 +3,7 @@
 use nightshift_alert::{Alert, Severity};
 
 use super::floor::Ruling;
-use crate::{Leaning, Urgency, Verdict};
+use crate::conclusion::{Leaning, Urgency, Verdict};
 
 /// Returns when somebody should act.
 pub(super) fn of(ruling: &Ruling, alert: &Alert, manipulation: bool) -> Urgency {
@@ -38,7 +38,7 @@ fn by_severity(ruling: &Ruling) -> Urgency {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Reason;
+    use crate::conclusion::Reason;
 
     #[test]
     fn a_leaning_that_no_record_bears_lets_nothing_wait() {

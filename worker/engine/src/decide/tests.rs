@@ -3,8 +3,16 @@
 use serde_json::json;
 
 use super::*;
+use crate::command::Command;
+use crate::decide::decide;
+use crate::event::{CommandId, Event, EventBody, Opened, Outcome};
 use crate::fixture::{at, opened};
-use crate::*;
+use crate::fold::apply;
+use crate::limits::{Cost, Limits};
+use crate::plan::{Mode, StepDraft};
+use crate::question::{PlanAnswer, TurnAnswer};
+use crate::state::State;
+use crate::tool::{ToolCall, ToolError, ToolOutput};
 
 struct Case(State);
 

@@ -2,8 +2,16 @@
 
 use super::scripted::*;
 use super::*;
+use crate::conclusion::{Conclusion, Leaning, Reason, Verdict};
+use crate::driver::{End, Ports, drive};
+use crate::event::{Event, EventBody};
 use crate::fixture::at;
-use crate::*;
+use crate::fold::fold;
+use crate::journal::read_event;
+use crate::limits::Limits;
+use crate::port::{Exonerator, Ruled};
+use crate::question::ConcludeQuestion;
+use crate::verify::verify;
 
 /// Rules that want these questions answered.
 struct Want(Vec<String>);

@@ -4,9 +4,14 @@
 //! it keeps the case, so that one plan is not run by two analysts.
 
 use super::{Came, Ports};
-use crate::{
-    Allowance, Analyst, Answer, AskError, History, Measure, NoAnswer, Outcome, Question, State,
-};
+use crate::allowance::Allowance;
+use crate::command::Question;
+use crate::event::Outcome;
+use crate::measure::Measure;
+use crate::port::{Analyst, Answer, NoAnswer};
+use crate::question::AskError;
+use crate::state::State;
+use crate::strategy::History;
 
 pub(super) async fn ask(
     ports: &Ports,

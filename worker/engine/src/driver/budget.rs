@@ -6,7 +6,16 @@ use async_trait::async_trait;
 
 use super::scripted::*;
 use super::*;
-use crate::*;
+use crate::conclusion::{ConclusionDraft, Reason, Verdict};
+use crate::driver::{End, Ports, drive};
+use crate::fold::fold;
+use crate::limits::Cap;
+use crate::port::{Analyst, Answer, NoAnswer};
+use crate::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+};
+use crate::state::State;
 
 /// Scripted analyst whose questions are paid for until the budget is empty.
 pub(super) struct Paid {

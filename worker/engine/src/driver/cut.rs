@@ -8,7 +8,17 @@ use async_trait::async_trait;
 use super::budget::Paid;
 use super::scripted::*;
 use super::*;
-use crate::*;
+use crate::conclusion::{Conclusion, ConclusionDraft, Confidence, Reason, Verdict};
+use crate::driver::{End, Ports, drive};
+use crate::fold::fold;
+use crate::limits::Cap;
+use crate::plan::{StepDraft, StepOutcome};
+use crate::port::{Analyst, Answer, NoAnswer};
+use crate::question::{
+    ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion, ReflectQuestion,
+    Reflection, TurnAnswer, TurnQuestion,
+};
+use crate::strategy::Strategy;
 
 /// Analyst that pays 0.25 USD per question and records the cap that the last question names.
 struct Noted {

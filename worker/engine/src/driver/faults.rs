@@ -5,8 +5,21 @@ use serde_json::json;
 
 use super::scripted::*;
 use super::*;
+use crate::conclusion::{ConclusionDraft, Verdict};
+use crate::driver::{End, Ports, drive};
+use crate::event::{Event, EventBody, Outcome};
+use crate::evidence::EvidenceId;
 use crate::fixture::tools;
-use crate::*;
+use crate::fold::{apply, fold};
+use crate::measure::Measure;
+use crate::plan::{Mode, StepDraft, StepOutcome, StepStatus};
+use crate::port::{Analyst, Answer, Meter, NoAnswer, Toolbox};
+use crate::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+};
+use crate::state::State;
+use crate::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 /// Records the content of every question.
 struct Listener {

@@ -8,8 +8,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
 use serde_json::{Map, Value, json};
 
+use crate::catalogue::ActionChoice;
+use crate::command::{Command, Question};
+use crate::conclusion::{ConclusionDraft, Leaning, Reason, Verdict};
+use crate::event::{AnalystKind, Event, EventBody, Opened, Outcome};
+use crate::evidence::EvidenceId;
+use crate::exoneration::Exoneration;
+use crate::finding::{FindingDraft, QuoteDraft, Stance};
 use crate::fixture::{at, opened, tools};
-use crate::*;
+use crate::limits::{Cost, Limits};
+use crate::plan::{Mode, Plan, PlanUpdate, StepDraft, StepId, StepOutcome};
+use crate::question::{AskError, Decision, Judgement, PlanAnswer, Reflection, TurnAnswer};
+use crate::state::Turn;
+use crate::strategy::Conduct;
+use crate::tool::{ToolCall, ToolError, ToolOutput};
 
 /// Random numbers from a seed (splitmix64).
 pub(super) struct Dice(u64);

@@ -8,8 +8,19 @@ use async_trait::async_trait;
 
 use super::scripted::*;
 use super::*;
+use crate::conclusion::{ConclusionDraft, Verdict};
+use crate::driver::{Ports, drive};
+use crate::event::{Event, EventBody};
 use crate::fixture::at;
-use crate::*;
+use crate::fold::fold;
+use crate::plan::{StepDraft, StepOutcome};
+use crate::port::{Analyst, Answer, NoAnswer, Toolbox};
+use crate::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, Judgement, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+};
+use crate::strategy::Strategy;
+use crate::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 fn write(name: &str, events: &[Event]) {
     let folder = concat!(

@@ -9,7 +9,17 @@ use tokio::time::Instant;
 
 use super::scripted::*;
 use super::*;
-use crate::*;
+use crate::conclusion::{ConclusionDraft, Verdict};
+use crate::driver::{End, Ports, drive};
+use crate::event::AnalystKind;
+use crate::fold::fold;
+use crate::plan::{PlanUpdate, StepDraft, StepOutcome};
+use crate::port::{Analyst, Answer, NoAnswer};
+use crate::question::{
+    ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion, ReflectQuestion,
+    Reflection, TurnAnswer, TurnQuestion,
+};
+use crate::tool::ToolCall;
 
 const LATENCY: Duration = Duration::from_secs(1);
 

@@ -11,11 +11,16 @@ use proptest::strategy::{Strategy, ValueTree};
 
 use super::generate::{Dice, World, is_declared};
 use super::worlds::{chaos, dear_worlds, free_worlds, worlds};
+use crate::command::Command;
+use crate::decide::decide;
+use crate::event::{CommandId, Event, EventBody};
 use crate::fixture::{at, cases};
-use crate::{
-    Command, CommandId, Cost, Event, EventBody, State, StepStatus, Stop, ToolCall, apply, clears,
-    decide, fold,
-};
+use crate::fold::{apply, fold};
+use crate::limits::Cost;
+use crate::plan::StepStatus;
+use crate::state::{State, Stop};
+use crate::tool::ToolCall;
+use crate::verdict_policy::clears;
 
 /// A case that is driven by hand: its journal and its running commands.
 struct Machine<'a> {

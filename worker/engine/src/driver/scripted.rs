@@ -7,8 +7,25 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use super::*;
+use crate::conclusion::{Conclusion, ConclusionDraft, Leaning, Reason, Verdict};
+use crate::driver::{End, Ports, drive};
+use crate::event::{Event, EventBody, Opened};
+use crate::evidence::EvidenceId;
+use crate::exoneration::{Exoneration, Extent, Scope};
+use crate::finding::{FindingDraft, QuoteDraft, Stance};
 use crate::fixture::{at, tools};
-use crate::*;
+use crate::fold::fold;
+use crate::limits::Limits;
+use crate::plan::{Mode, StepDraft, StepOutcome};
+use crate::port::{
+    Analyst, Answer, Clock, Exonerator, Journal, JournalError, NoAnswer, NoMeter, Ruled, Toolbox,
+};
+use crate::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+};
+use crate::state::State;
+use crate::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 /// Analyst that answers from lists; with an empty list it is unavailable.
 #[derive(Default)]
@@ -275,9 +292,9 @@ pub(super) fn scanner(subject: &str) -> Exoneration {
         reference: "SCAN-1".into(),
         statement: "it is the authorised scanner SCAN-1".into(),
         detection_wrong: false,
-        scope: crate::Scope::default(),
+        scope: crate::exoneration::Scope::default(),
         slack_mins: 0,
-        extent: crate::Extent::default(),
+        extent: crate::exoneration::Extent::default(),
         evidence: None,
     }
 }

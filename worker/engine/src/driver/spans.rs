@@ -6,8 +6,11 @@ use tracing::{Span, info_span};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::Came;
+use crate::command::{Command, Question};
+use crate::event::Outcome;
 use crate::fold::step_of;
-use crate::{Command, Outcome, Question, State, ToolCall, ToolError};
+use crate::state::State;
+use crate::tool::{ToolCall, ToolError};
 
 /// Target of trace spans, and the target that is enabled when spans hold questions and answers.
 const TRACE: &str = "nightshift::trace";

@@ -14,8 +14,21 @@ use super::generate::{Dice, World};
 use super::scripted::NoRules;
 use super::worlds::worlds;
 use super::*;
+use crate::command::{Command, Question};
+use crate::conclusion::ConclusionDraft;
+use crate::driver::{End, Ports, drive};
+use crate::event::{CommandId, Event, EventBody, Outcome};
 use crate::fixture::{at, cases, tools};
-use crate::*;
+use crate::fold::{apply, fold};
+use crate::limits::{Cost, Limits};
+use crate::plan::Plan;
+use crate::port::{Analyst, Answer, Clock, Journal, JournalError, NoAnswer, NoMeter, Toolbox};
+use crate::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, Setting, TurnAnswer, TurnQuestion,
+};
+use crate::state::{State, Turn};
+use crate::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 /// What all workers of a case share: the journal and the observed values.
 struct Case {

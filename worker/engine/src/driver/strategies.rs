@@ -6,7 +6,22 @@ use serde_json::json;
 
 use super::scripted::*;
 use super::*;
-use crate::*;
+use crate::conclusion::{ConclusionDraft, Reason, Verdict};
+use crate::driver::{End, Ports, drive};
+use crate::event::{AnalystKind, CommandId};
+use crate::evidence::EvidenceId;
+use crate::finding::{FindingDraft, QuoteDraft, Stance};
+use crate::fold::fold;
+use crate::limits::Limits;
+use crate::plan::{PlanUpdate, StepDraft, StepId, StepOutcome, StepStatus};
+use crate::port::{Analyst, Answer, NoAnswer};
+use crate::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, Judgement, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+};
+use crate::state::State;
+use crate::strategy::{Conduct, ReflectionMode, Strategy};
+use crate::tool::{ToolCall, ToolError};
 
 fn with(script: Script, conduct: Conduct) -> Run {
     let mut run = Run::new(script);

@@ -5,8 +5,18 @@ use serde_json::json;
 
 use super::scripted::*;
 use super::*;
+use crate::conclusion::{Conclusion, ConclusionDraft, Leaning, Reason, Verdict};
+use crate::driver::{End, Ports, drive};
+use crate::event::{Event, EventBody, Opened};
+use crate::evidence::EvidenceId;
+use crate::finding::{FindingDraft, QuoteDraft, Stance};
 use crate::fixture::{at, opening, tools};
-use crate::*;
+use crate::fold::fold;
+use crate::limits::{Cap, Limits};
+use crate::plan::{PlanUpdate, StepDraft, StepId, StepOutcome, StepStatus};
+use crate::port::{NoMeter, Toolbox};
+use crate::question::Reflection;
+use crate::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 #[tokio::test(start_paused = true)]
 async fn a_case_runs_from_plan_to_proven_verdict() {
@@ -426,7 +436,7 @@ async fn text_that_talks_to_the_analyst_clears_nothing() {
 
 /// Returns the conclusion from a draft about an alert whose text addresses the analyst, though a scanner's record
 /// clears it.
-async fn of_manipulated(said: ConclusionDraft) -> crate::Conclusion {
+async fn of_manipulated(said: ConclusionDraft) -> crate::conclusion::Conclusion {
     let run = Run::new(Script {
         drafts: list([said]),
         ..one_step(Verdict::Inconclusive)

@@ -6,7 +6,14 @@ use serde_json::json;
 
 use super::scripted::*;
 use super::*;
-use crate::*;
+use crate::conclusion::Verdict;
+use crate::driver::{End, Ports, drive};
+use crate::event::AnalystKind;
+use crate::fold::fold;
+use crate::plan::{PlanUpdate, StepDraft, StepOutcome};
+use crate::port::Toolbox;
+use crate::question::Reflection;
+use crate::tool::{Argument, ArgumentKind, CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 struct Nothing;
 

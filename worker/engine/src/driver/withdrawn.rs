@@ -4,7 +4,16 @@ use async_trait::async_trait;
 
 use super::scripted::*;
 use super::*;
-use crate::*;
+use crate::conclusion::{ConclusionDraft, Verdict};
+use crate::driver::{End, Ports, drive};
+use crate::event::{Event, EventBody};
+use crate::fold::fold;
+use crate::limits::{Cap, Cost};
+use crate::port::{Analyst, Answer, NoAnswer};
+use crate::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+};
 
 /// Analyst that fails with this error at the plan question and at the conclude question.
 struct Says(fn(String) -> AskError);

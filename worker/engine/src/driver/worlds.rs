@@ -4,17 +4,19 @@ use proptest::prelude::{Just, any, prop, prop_oneof};
 use proptest::strategy::Strategy;
 
 use super::generate::World;
-use crate::{AnalystKind, Conduct, Cost, Limits, ReflectionMode};
+use crate::event::AnalystKind;
+use crate::limits::{Cost, Limits};
+use crate::strategy::{Conduct, ReflectionMode};
 
 /// External events of a case, one byte each.
 pub(super) type Chaos = Vec<u8>;
 
 fn conduct() -> impl Strategy<Value = Conduct> {
     let strategy = prop_oneof![
-        4 => Just(crate::Strategy::Auto),
-        1 => Just(crate::Strategy::Planned),
-        1 => Just(crate::Strategy::Adaptive),
-        1 => Just(crate::Strategy::Direct),
+        4 => Just(crate::strategy::Strategy::Auto),
+        1 => Just(crate::strategy::Strategy::Planned),
+        1 => Just(crate::strategy::Strategy::Adaptive),
+        1 => Just(crate::strategy::Strategy::Direct),
     ];
     let reflection = prop_oneof![
         Just(ReflectionMode::EveryWave),

@@ -6,11 +6,12 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{exonerated, step_of, turn};
+use crate::event::CommandId;
+use crate::evidence::{Evidence, EvidenceId};
+use crate::state::{CallRecord, CallState, State};
+use crate::tool::{ToolCall, ToolError, ToolOutput};
 use crate::view::PAST_CASES;
-use crate::{
-    CallRecord, CallState, CommandId, Evidence, EvidenceId, JsonText, State, ToolCall, ToolError,
-    ToolOutput,
-};
+use nightshift_alert::JsonText;
 
 /// Maximum number of indicators that tool results may add to a case.
 const MOST_INDICATORS: usize = 256;

@@ -1,7 +1,9 @@
 //! Folds decisions of an adaptive case: each judges the last action and may take the next one.
 
 use super::{plan, turn};
-use crate::{AskError, Decision, State, StepId, StepOutcome};
+use crate::plan::{StepId, StepOutcome};
+use crate::question::{AskError, Decision};
+use crate::state::State;
 
 pub(super) fn take(state: &mut State, decision: &Decision) {
     state.decisions += 1;

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::turn;
-use crate::{
-    AskError, Mode, Plan, PlanAnswer, PlanUpdate, Reflection, ReflectionMode, State, Step,
-    StepDraft, StepId, StepOutcome, StepStatus, Strategy, ToolCall, UpdateRecord, Work,
+use crate::plan::{
+    Mode, Plan, PlanUpdate, Step, StepDraft, StepId, StepOutcome, StepStatus, UpdateRecord,
 };
+use crate::question::{AskError, PlanAnswer, Reflection};
+use crate::state::{State, Work};
+use crate::strategy::{ReflectionMode, Strategy};
+use crate::tool::ToolCall;
 
 /// Accepts the plan. Ids are renumbered, each edge that closes a cycle is removed, and steps above the limit are left
 /// out.

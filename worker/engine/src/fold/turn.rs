@@ -1,9 +1,12 @@
 //! Folds turns: the calls of an answer are checked, or the step takes its result.
 
-use crate::{
-    AnalystKind, CallRecord, CallState, CommandId, EvidenceId, State, StepId, StepOutcome,
-    StepStatus, ToolCall, ToolError, ToolSpec, Turn, TurnAnswer, arguments, evidence_read, trail,
-};
+use crate::event::{AnalystKind, CommandId};
+use crate::evidence::EvidenceId;
+use crate::plan::{StepId, StepOutcome, StepStatus};
+use crate::question::TurnAnswer;
+use crate::state::{CallRecord, CallState, State, Turn};
+use crate::tool::{ToolCall, ToolError, ToolSpec};
+use crate::{arguments, evidence_read, trail};
 
 use super::step_of;
 

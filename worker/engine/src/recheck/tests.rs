@@ -7,10 +7,13 @@ use nightshift_alert::{Caller, IndicatorKind};
 use serde_json::json;
 
 use super::*;
-use crate::{
-    Argument, ArgumentKind, CallContext, Extent, Limits, Listed, NoMeter, Reach, ToolOutput,
-    ToolSpec, Trust, TrustedPath, fixture, verdict_policy,
+use crate::exoneration::{Extent, Listed};
+use crate::limits::Limits;
+use crate::port::NoMeter;
+use crate::tool::{
+    Argument, ArgumentKind, CallContext, Reach, ToolOutput, ToolSpec, Trust, TrustedPath,
 };
+use crate::{fixture, verdict_policy};
 
 const ROLE: &str = "ci-inventory";
 const KEY: &str = "ASIAEXAMPLE00000001";

@@ -7,8 +7,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_alert::{Alert, IndicatorKind, Role};
 
 use super::ledger::{Kind, Subject};
+use crate::cloud_name;
+use crate::exoneration::{Exoneration, Listed, MAX_SLACK_MINS, NotCleared, Scope, type_matches};
 use crate::verdict_advice::Elsewhere;
-use crate::{Exoneration, Listed, MAX_SLACK_MINS, NotCleared, Scope, cloud_name, type_matches};
 
 /// Records of temporary work. All calls of their subject in that time are part of the work.
 const WORK: [&str; 2] = ["change", "authorised_scanner"];

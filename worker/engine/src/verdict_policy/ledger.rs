@@ -8,7 +8,10 @@ use nightshift_alert::{
     Alert, Class, Direction, Indicator, IndicatorKind, Resource, Role, is_public,
 };
 
-use crate::{EvidenceId, Trust, cloud_name, type_matches};
+use crate::cloud_name;
+use crate::evidence::EvidenceId;
+use crate::exoneration::type_matches;
+use crate::tool::Trust;
 
 /// Kinds of what runs, stores, serves or may act: where an alert names no actor, all that it names of these stand as the actor.
 const RESOURCES: [IndicatorKind; 9] = [

@@ -14,7 +14,11 @@ use crate::audit_event::{
     call_name, comes_from_outside, gives_credentials, has_failed, is_mutating, moment, rows,
 };
 use crate::cloud_name::user_or_role;
-use crate::{ArgumentKind, Evidence, Searched, State, ToolCall, ToolSpec, Trust, type_matches};
+use crate::evidence::Evidence;
+use crate::exoneration::type_matches;
+use crate::searched::Searched;
+use crate::state::State;
+use crate::tool::{ArgumentKind, ToolCall, ToolSpec, Trust};
 
 /// Time searched before the first event and after the last.
 const AROUND: TimeDelta = TimeDelta::hours(1);

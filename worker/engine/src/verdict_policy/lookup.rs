@@ -8,7 +8,8 @@ use serde_json::Map;
 
 use super::ledger::{self, Subject};
 use super::{Ledger, log};
-use crate::{State, ToolCall, ToolSpec};
+use crate::state::State;
+use crate::tool::{ToolCall, ToolSpec};
 
 /// Kinds of tools whose rows cover subjects, and the watch lists that limit `any` network.
 pub(crate) const REGISTERS: [&str; 5] = [

@@ -4,9 +4,9 @@ use nightshift_alert::{Caller, Class, Direction, Indicator, IndicatorKind};
 
 use super::ledger::Kind;
 use super::*;
-use crate::EvidenceId;
+use crate::evidence::EvidenceId;
+use crate::exoneration::{Listed, Scope};
 use crate::fixture::{self, ACCOUNT, record};
-use crate::{Listed, Scope};
 
 const ROLE: &str = "ci-inventory";
 const KEY: &str = "ASIAEXAMPLE00000001";
@@ -356,7 +356,7 @@ fn expected_call_needs_one_of_adjoining_records_at_its_time() {
 
 #[test]
 fn whoever_another_may_list_does_not_end_the_questions() {
-    let mut opened = fixture::opened(crate::Limits::default());
+    let mut opened = fixture::opened(crate::limits::Limits::default());
     let people = [
         (IndicatorKind::Principal, "ben", Role::Actor),
         (IndicatorKind::Principal, ROLE, Role::Actor),
@@ -364,7 +364,7 @@ fn whoever_another_may_list_does_not_end_the_questions() {
     opened.alert = std::sync::Arc::new(alert(&people));
     let mut register = fixture::tools().remove(1);
     register.kind = "identity_lookup".to_owned();
-    register.arguments[0].kind = crate::ArgumentKind::Indicator {
+    register.arguments[0].kind = crate::tool::ArgumentKind::Indicator {
         types: vec![IndicatorKind::Principal],
     };
     opened.tools = vec![register].into();
@@ -373,7 +373,7 @@ fn whoever_another_may_list_does_not_end_the_questions() {
     let mut asked = Vec::new();
     while let [call, ..] = lookup::demanded(&state).as_slice() {
         let alert = state.evidence_of(EvidenceId::ALERT).unwrap();
-        let mut answer = crate::Evidence::clone(alert);
+        let mut answer = crate::evidence::Evidence::clone(alert);
         answer.id = EvidenceId(9 + asked.len() as u32);
         (answer.tool, answer.arguments) = (call.tool.clone(), call.arguments.clone());
         asked.push(call.arguments["indicator"].clone());
@@ -496,17 +496,17 @@ fn x03_resource_is_of_the_account_that_its_arn_tells() {
 
 /// Returns whether these records cover an alert with these rows of a log.
 fn covers_with_log(alert: Alert, records: Vec<Exoneration>, rows: Vec<serde_json::Value>) -> bool {
-    let mut opened = fixture::opened(crate::Limits::default());
+    let mut opened = fixture::opened(crate::limits::Limits::default());
     opened.alert = std::sync::Arc::new(alert);
     let mut tools = fixture::tools();
-    tools[1].trust.push(crate::TrustedPath {
+    tools[1].trust.push(crate::tool::TrustedPath {
         path: String::new(),
-        trust: crate::Trust::Platform,
+        trust: crate::tool::Trust::Platform,
     });
     opened.tools = tools.into();
     let mut state = fixture::opened_state();
     let told = state.evidence_of(EvidenceId::ALERT).unwrap();
-    let mut trail = crate::Evidence::clone(told);
+    let mut trail = crate::evidence::Evidence::clone(told);
     trail.tool = "lookup".to_owned();
     trail.id = EvidenceId(2);
     trail.body = serde_json::json!({ "rows": rows }).into();

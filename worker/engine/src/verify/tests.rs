@@ -1,7 +1,8 @@
 //! Journals of all versions fold, and forged ones are detected.
 
 use super::*;
-use crate::{fold, read_event};
+use crate::fold::fold;
+use crate::journal::read_event;
 
 fn journals() -> Vec<(String, Vec<Event>)> {
     let folder = concat!(
@@ -49,7 +50,7 @@ fn row(name: &str, state: &State) -> String {
         .steps()
         .iter()
         .map(|step| {
-            let outcome = step.outcome.map_or("-", crate::StepOutcome::as_str);
+            let outcome = step.outcome.map_or("-", crate::plan::StepOutcome::as_str);
             format!("{} {} {outcome}", step.id, step.status.as_str())
         })
         .collect();
@@ -148,7 +149,7 @@ fn a_quote_that_its_evidence_does_not_hold_is_told() {
     let mut events = journal("planned");
     for event in &mut events {
         if let EventBody::Finished { outcome, .. } = &mut event.body
-            && let crate::Outcome::Called(output) = outcome.as_mut()
+            && let crate::event::Outcome::Called(output) = outcome.as_mut()
         {
             output.body = serde_json::Value::Null;
         }

@@ -7,7 +7,7 @@ use crate::chat::{ChatError, Failure};
 use aws_sdk_bedrockruntime::config::http::HttpResponse;
 use aws_sdk_bedrockruntime::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_bedrockruntime::operation::converse::ConverseError;
-use nightshift_engine::with_causes;
+use nightshift_engine::causes::with_causes;
 use reqwest::StatusCode;
 
 use super::connector::Broken;

@@ -1,6 +1,6 @@
 //! Checks of a `[[model]]` table beyond its types.
 
-use nightshift_engine::is_loopback;
+use nightshift_engine::reach::is_loopback;
 use url::Url;
 
 use super::{ModelConfig, Provider, Sampling};

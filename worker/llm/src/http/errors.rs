@@ -8,7 +8,7 @@ use std::io;
 
 use crate::chat::{ChatError, Failure};
 use nightshift_alert::text::{cut, redact, single_line};
-use nightshift_engine::and_causes;
+use nightshift_engine::causes::and_causes;
 use reqwest::StatusCode;
 use secrecy::{ExposeSecret, SecretString};
 

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use crate::chat::{ChatAnswer, Failure};
 use futures_util::future::join_all;
-use nightshift_engine::{Measure, ModelTokens, NoMeter};
+use nightshift_engine::measure::{Measure, ModelTokens};
+use nightshift_engine::port::NoMeter;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::*;

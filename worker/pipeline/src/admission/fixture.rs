@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, Content, FeedState, Indicator, IndicatorKind, Role, Severity};
-use nightshift_engine::Verdict;
+use nightshift_engine::conclusion::Verdict;
 
 use super::{Known, Stage};
-use crate::{Arrival, CaseId};
+use crate::case::CaseId;
+use crate::intake::Arrival;
 
 /// Returns the time at which everything in these tests happens.
 pub(super) fn now() -> DateTime<Utc> {

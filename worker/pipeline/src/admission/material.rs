@@ -9,10 +9,11 @@ use nightshift_alert::{
     Alert, DetailKind, Direction, FeedState, Flag, Indicator, IndicatorKind, Outcome, Resource,
     Role,
 };
-use nightshift_engine::{Again, Verdict};
+use nightshift_engine::again::Again;
+use nightshift_engine::conclusion::Verdict;
 
 use super::{Admission, AdmissionPolicy, Change, Known, Seen, Stage, set_aside};
-use crate::Arrival;
+use crate::intake::Arrival;
 
 /// How far a feed's clock may be ahead of ours.
 const AHEAD: Duration = Duration::minutes(15);

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
 use serde::{Deserialize, Serialize};
 
-use crate::Match;
+use crate::route::Match;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mute {

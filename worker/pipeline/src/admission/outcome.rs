@@ -5,7 +5,7 @@ use std::fmt;
 use nightshift_alert::Class;
 use serde::{Deserialize, Serialize};
 
-use crate::CaseId;
+use crate::case::CaseId;
 
 /// Outcome of admission for one alert.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, Indicator, Role, Severity};
-use nightshift_engine::Verdict;
+use nightshift_engine::conclusion::Verdict;
 use proptest::prelude::*;
 
 use super::fixture::{address, alert, arrival, now};

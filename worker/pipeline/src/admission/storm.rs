@@ -4,7 +4,7 @@
 use nightshift_alert::Alert;
 
 use super::AdmissionPolicy;
-use crate::CaseId;
+use crate::case::CaseId;
 
 /// Cases of one feed, type and account opened within the storm window, without samples.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use chrono::Duration;
 use nightshift_alert::{
     Alert, Class, FeedState, Flag, Indicator, IndicatorKind, Resource, Role, Severity,
 };
-use nightshift_engine::Verdict;
+use nightshift_engine::conclusion::Verdict;
 
 use super::fixture::{address, alert, arrival, concluded, now};
 use super::*;

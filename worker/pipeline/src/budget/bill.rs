@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nightshift_engine::{AskError, Cost};
+use nightshift_engine::limits::Cost;
+use nightshift_engine::question::AskError;
 
 use super::Purse;
 

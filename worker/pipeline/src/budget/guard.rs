@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_engine::{
-    Analyst, Answer, ConcludeQuestion, ConclusionDraft, Cost, DecideQuestion, Decision, NoAnswer,
-    PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+use nightshift_engine::conclusion::ConclusionDraft;
+use nightshift_engine::limits::Cost;
+use nightshift_engine::port::{Analyst, Answer, NoAnswer};
+use nightshift_engine::question::{
+    ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion, ReflectQuestion,
+    Reflection, TurnAnswer, TurnQuestion,
 };
 
 use super::Bill;

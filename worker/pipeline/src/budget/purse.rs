@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::NaiveDate;
-use nightshift_engine::{AskError, Clock, Measure, Meter};
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::{Clock, Meter};
+use nightshift_engine::question::AskError;
 use tokio::time::Instant;
 
 use super::{DayBudget, DaySpent};
-use crate::Spending;
+use crate::port::Spending;
 
 /// How long a reading is valid.
 const READ_EVERY: Duration = Duration::from_secs(5);

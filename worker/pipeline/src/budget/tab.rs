@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
-use nightshift_engine::{CommandId, Event, EventBody, State};
+use nightshift_engine::event::{CommandId, Event, EventBody};
+use nightshift_engine::state::State;
 
 use super::{Charge, is_urgent};
 

@@ -6,14 +6,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::{
-    AskError, Clock, CommandId, Cost, Event, EventBody, Measure, Meter, NoMeter, Outcome, State,
-};
+use nightshift_engine::event::{CommandId, Event, EventBody, Outcome};
+use nightshift_engine::limits::Cost;
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::{Clock, Meter, NoMeter};
+use nightshift_engine::question::AskError;
+use nightshift_engine::state::State;
 use proptest::prelude::*;
 
 use super::bill::{Bill, Permit};
 use super::*;
-use crate::{Spending, StoreError};
+use crate::port::{Spending, StoreError};
 
 /// A store that knows only the cost of days.
 #[derive(Default)]
@@ -366,7 +369,7 @@ fn the_tab_is_what_the_engine_counts_as_spent() {
         let mut state = State::default();
         let mut sum = 0.0;
         for event in std::iter::once(claimed(1)).chain(events) {
-            nightshift_engine::apply(&mut state, &event);
+            nightshift_engine::fold::apply(&mut state, &event);
             let charge = tab.charge(std::slice::from_ref(&event));
             assert!(!charge.urgent && charge.day == noon().date_naive());
             sum += charge.usd;
@@ -375,7 +378,7 @@ fn the_tab_is_what_the_engine_counts_as_spent() {
         // The next worker takes over the lost reservations.
         let lost: f64 = state.in_flight.values().map(|one| one.reserved.usd).sum();
         let mut next = Tab::new(Severity::Critical, &state);
-        nightshift_engine::apply(&mut state, &claimed(2));
+        nightshift_engine::fold::apply(&mut state, &claimed(2));
         let charge = next.charge(&[claimed(2)]);
         assert_eq!((charge.usd, charge.urgent), (lost, true));
         assert_eq!(sum + charge.usd, state.spent.usd);

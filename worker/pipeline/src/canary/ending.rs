@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::Clock;
+use nightshift_engine::port::Clock;
 
 use super::{CANARY_CLOSER, is_late};
-use crate::{Act, ActKind, CaseId, DeskStatus, Feedback, Showing, StoreError};
+use crate::case::CaseId;
+use crate::desk::{Act, ActKind, DeskStatus};
+use crate::port::{Feedback, StoreError};
+use crate::showing::Showing;
 
 #[derive(Clone)]
 pub struct CanaryEnding {

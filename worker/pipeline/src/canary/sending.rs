@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_engine::with_causes;
+use nightshift_engine::causes::with_causes;
 use tokio_util::sync::CancellationToken;
 
 use super::{Canary, CanaryEnding};
 use crate::loops::{PAUSE, pause};
-use crate::{Canaries, Outbox, Outgoing, Publish, StoreError};
+use crate::port::{Canaries, Outbox, Outgoing, Publish, StoreError};
 
 /// Time between the end of the lease and the end of its interval, so that the lease is free when the next begins.
 const MARGIN: Duration = Duration::from_secs(1);

@@ -12,7 +12,8 @@ use nightshift_alert::{
 use sha2::{Digest, Sha256};
 
 use super::{Arrival, UnknownSeverities};
-use crate::{Accepted, Canary, Fate, Message};
+use crate::canary::Canary;
+use crate::port::{Accepted, Fate, Message};
 
 /// Settings for reading the messages of a batch.
 pub(super) struct Reading {

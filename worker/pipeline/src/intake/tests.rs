@@ -7,14 +7,14 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use nightshift_alert::Severity;
-use nightshift_engine::NoMeter;
+use nightshift_engine::port::NoMeter;
 use tokio::sync::Notify;
 use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::reading::read_with;
 use super::*;
-use crate::{InboxRoom, Taking};
+use crate::loops::{InboxRoom, Taking};
 use fakes::{Asked, Counted, FakeInbox, FakeSource, HOLD, Noon};
 
 fn intake(inbox: &Arc<FakeInbox>, patience: Duration) -> Intake {

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use nightshift_engine::{Meter, with_causes};
+use nightshift_engine::causes::with_causes;
+use nightshift_engine::port::Meter;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -25,8 +26,9 @@ pub use giving_up::{GivenUp, GivingUp};
 pub use handing_on::HandingOn;
 
 use super::{DigestPlan, PAUSE, pause};
+use crate::canary::CanaryEnding;
+use crate::port::{Destination, Due, Outbox, StoreError, Wake};
 use crate::spans;
-use crate::{CanaryEnding, Destination, Due, Outbox, StoreError, Wake};
 use trying::Went;
 
 /// Duration of the lease for a destination. The lease is renewed before each send and is longer than one send takes.

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeZone as _, Utc};
 use chrono_tz::Tz;
-use nightshift_engine::{Clock, Measure, Meter};
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::{Clock, Meter};
 
-use crate::{DeliveryError, Destination, Digest, Digests, Mutes, Outbox, StoreError};
+use crate::digest::Digest;
+use crate::port::{DeliveryError, Destination, Digests, Mutes, Outbox, StoreError};
 
 /// Time between attempts of a digest that could not be posted. A digest in doubt is not looked up before this time.
 const AGAIN: Duration = Duration::from_secs(120);

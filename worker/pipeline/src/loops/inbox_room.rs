@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use crate::{Accepted, Arrival, Inbox, StoreError};
+use crate::intake::Arrival;
+use crate::port::{Accepted, Inbox, StoreError};
 
 /// Remaining room of the inbox.
 #[derive(Debug)]

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use nightshift_engine::with_causes;
+use nightshift_engine::causes::with_causes;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CaseId, Cases, Lease};
+use crate::case::{CaseId, Lease};
+use crate::port::Cases;
 
 /// Leases of the running cases, with the tokens that stop cases whose lease is lost.
 #[derive(Debug, Default)]

@@ -10,9 +10,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::{Event, EventBody};
+use nightshift_engine::event::{Event, EventBody};
 
-use crate::{Claimed, Triage, Waited, is_urgent};
+use crate::budget::is_urgent;
+use crate::case::Waited;
+use crate::port::Claimed;
+use crate::triage::Triage;
 
 /// How often models that are up may fail to answer one case. A text that makes their server fail does so each time,
 /// and opens the circuit for all cases.
@@ -87,7 +90,8 @@ fn withdrawn(events: &[Event]) -> Vec<DateTime<Utc>> {
 mod tests {
     use std::time::Duration;
 
-    use nightshift_engine::{CommandId, Cost};
+    use nightshift_engine::event::CommandId;
+    use nightshift_engine::limits::Cost;
 
     use super::*;
 

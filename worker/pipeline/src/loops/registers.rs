@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use chrono::TimeDelta;
-use nightshift_engine::{Clock, with_causes};
+use nightshift_engine::causes::with_causes;
+use nightshift_engine::port::Clock;
 use sha2::{Digest as _, Sha256};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::Rechecks;
+use crate::port::Rechecks;
 
 /// Time between two checks of the files.
 const EVERY: Duration = Duration::from_secs(60);

@@ -6,13 +6,14 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use nightshift_engine::with_causes;
+use nightshift_engine::causes::with_causes;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{InboxRoom, PAUSE, pause};
+use crate::intake::{Intake, IntakeError, Received};
+use crate::port::{Message, Source, SourceError};
 use crate::spans;
-use crate::{Intake, IntakeError, Message, Received, Source, SourceError};
 
 /// Most batches that are read or committed at once; further messages stay at their source. With three, a full batch
 /// is read before an earlier commit ends, so the store never waits for it.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use crate::{Change, DueRecheck, Rechecks, StoreError};
+use crate::admission::Change;
+use crate::port::{DueRecheck, Rechecks, StoreError};
 
 /// A store without due cases that records its calls.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use futures_util::FutureExt as _;
 use nightshift_alert::Severity;
-use nightshift_engine::with_causes;
+use nightshift_engine::causes::with_causes;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +20,10 @@ use tracing::{Instrument as _, Span};
 
 use super::leases::Leases;
 use super::{Outage, PAUSE, pause};
+use crate::case::{Lane, Lease};
+use crate::port::{Claimed, Rechecks, StoreError, Wake};
 use crate::spans;
-use crate::{Claimed, Lane, Lease, Rechecks, StoreError, Triage, TriageError, Wake};
+use crate::triage::{Triage, TriageError};
 
 /// Time for releasing cases when the loop is stopped.
 const GRACE: Duration = Duration::from_secs(7);

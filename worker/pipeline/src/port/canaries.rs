@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use crate::{CaseId, StoreError};
+use crate::case::CaseId;
+use crate::port::StoreError;
 
 /// Store of canaries.
 #[async_trait]

@@ -7,9 +7,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::NaiveDate;
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 
-use crate::{CaseId, Digest, InsteadOf, Showing, StoreError};
+use crate::case::CaseId;
+use crate::digest::Digest;
+use crate::port::StoreError;
+use crate::report::InsteadOf;
+use crate::showing::Showing;
 
 /// A pending delivery.
 #[derive(Debug, Clone)]

@@ -5,9 +5,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::{CaseId, StoreError};
+use crate::case::CaseId;
+use crate::port::StoreError;
 
-/// Number of pending reports of a destination, counted like [`crate::Backlog`]: without those that were given up and
+/// Number of pending reports of a destination, counted like [`crate::case::Backlog`]: without those that were given up and
 /// without updates of counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Owed {

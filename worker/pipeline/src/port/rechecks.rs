@@ -6,7 +6,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 
-use crate::{CaseId, Change, Report, StoreError};
+use crate::admission::Change;
+use crate::case::CaseId;
+use crate::port::StoreError;
+use crate::report::Report;
 
 /// A benign case that is due for re-evaluation.
 #[derive(Debug, Clone)]

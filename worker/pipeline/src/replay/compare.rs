@@ -1,9 +1,10 @@
 //! Compares two runs of one alert: plan, verdict, findings, tokens and cost.
 
 use nightshift_alert::Severity;
-use nightshift_engine::{
-    Confidence, Cost, Leaning, Reason, State, StepOutcome, StepStatus, Verdict,
-};
+use nightshift_engine::conclusion::{Confidence, Leaning, Reason, Verdict};
+use nightshift_engine::limits::Cost;
+use nightshift_engine::plan::{StepOutcome, StepStatus};
+use nightshift_engine::state::State;
 use serde::Serialize;
 
 use super::Replayed;

@@ -1,8 +1,13 @@
-use nightshift_engine::{
-    Analyst, AnalystKind, Answer, ConcludeQuestion, ConclusionDraft, Conduct, Cost, DecideQuestion,
-    Decision, Exonerator, Limits, NoAnswer, NoMeter, PlanAnswer, PlanQuestion, ReflectQuestion,
-    Reflection, Ruled, TurnAnswer, TurnQuestion, read_event,
+use nightshift_engine::conclusion::ConclusionDraft;
+use nightshift_engine::event::AnalystKind;
+use nightshift_engine::journal::read_event;
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::port::{Analyst, Answer, Exonerator, NoAnswer, NoMeter, Ruled};
+use nightshift_engine::question::{
+    ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion, ReflectQuestion,
+    Reflection, TurnAnswer, TurnQuestion,
 };
+use nightshift_engine::strategy::Conduct;
 
 use super::*;
 

@@ -3,17 +3,22 @@
 use std::collections::BTreeSet;
 
 use nightshift_alert::{Alert, Flag, Indicator, Role};
-use nightshift_engine::{
-    Conclusion, Evidence, EvidenceId, Exoneration, Extent, Finding, PlanUpdate, Prose, Scope,
-    State, StepDraft, StepId, StepView, ToolSpec, UpdateRecord,
-};
+use nightshift_engine::conclude::Prose;
+use nightshift_engine::conclusion::Conclusion;
+use nightshift_engine::evidence::{Evidence, EvidenceId};
+use nightshift_engine::exoneration::{Exoneration, Extent, Scope};
+use nightshift_engine::finding::Finding;
+use nightshift_engine::plan::{PlanUpdate, StepDraft, StepId, UpdateRecord};
+use nightshift_engine::question::StepView;
+use nightshift_engine::state::State;
+use nightshift_engine::tool::ToolSpec;
 use serde_json::Value;
 
 use super::{
     AlertFacts, Call, EvidenceEntry, FindingEntry, InsteadOf, REPORT_SCHEMA, Report, Sender,
     Signal, StepEntry, Takeover, reach, since, timeline,
 };
-use crate::CaseStatus;
+use crate::case::CaseStatus;
 
 /// Most texts that address the analyst, and most characters of each.
 const MOST_SIGNALS: usize = 16;

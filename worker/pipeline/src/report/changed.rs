@@ -1,10 +1,13 @@
 //! Compares the report of a repeated triage with the previous one, and explains why there is another.
 
 use nightshift_alert::{Indicator, Role, Severity};
-use nightshift_engine::{Again, Leaning, Urgency, Verdict};
+use nightshift_engine::again::Again;
+use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
 
 use super::Report;
-use crate::{CaseStatus, Language, Shown};
+use crate::case::CaseStatus;
+use crate::language::Language;
+use crate::showing::Shown;
 
 /// Contents of a report on which its reader acted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

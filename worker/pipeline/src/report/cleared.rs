@@ -33,10 +33,11 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use nightshift_alert::{IndicatorKind, Role};
-    use nightshift_engine::{CoveredBy, Exoneration, Extent, LedgerRow, Scope};
+    use nightshift_engine::exoneration::{Exoneration, Extent, Scope};
+    use nightshift_engine::ledger_row::{CoveredBy, LedgerRow};
 
     use super::*;
-    use crate::{Sender, sample_report};
+    use crate::report::{Sender, sample_report};
 
     fn at(hour: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_795_000_000 + hour * 3_600, 0).unwrap()
@@ -67,7 +68,7 @@ mod tests {
             subject: "ana".into(),
             role: Role::Actor,
             place: "E0:/indicators/0".into(),
-            trust: nightshift_engine::Trust::Platform,
+            trust: nightshift_engine::tool::Trust::Platform,
             required,
             covered_by: Some(CoveredBy::from(record)),
             missing: None,

@@ -4,7 +4,7 @@
 use nightshift_alert::{Class, Detail, DetailKind};
 
 use super::AlertFacts;
-use crate::Language;
+use crate::language::Language;
 
 /// Most lines.
 const MOST_LINES: usize = 30;

@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
-use nightshift_engine::{
-    AnalystKind, Confidence, Cost, Coverage, Leaning, Reason, Urgency, Verdict,
-};
+use nightshift_engine::conclusion::{Confidence, Coverage, Leaning, Reason, Urgency, Verdict};
+use nightshift_engine::event::AnalystKind;
+use nightshift_engine::limits::Cost;
 
 use super::{InsteadOf, REPORT_SCHEMA, Reach, Report, Sender, build};
-use crate::{CaseId, CaseStatus};
+use crate::case::{CaseId, CaseStatus};
 
 /// Progress of a case without a report.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nightshift_engine::Evidence;
+use nightshift_engine::evidence::Evidence;
 use serde_json::value::RawValue;
 
 /// Returns the items of this list of the answer as raw JSON, or `None` if there is no such list. Parsing the whole

@@ -1,7 +1,7 @@
 //! Texts of a report for empty sections, which say why the section is empty.
 
 use super::Report;
-use crate::Language;
+use crate::language::Language;
 
 impl Report {
     /// Returns why no action is advised.

@@ -1,6 +1,7 @@
 //! Computes the reach: what registers and tags say about the affected resource, and which other cases belong to it.
 
-use nightshift_engine::{Evidence, EvidenceId, State};
+use nightshift_engine::evidence::{Evidence, EvidenceId};
+use nightshift_engine::state::State;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -1,7 +1,7 @@
 //! Groups the records that cleared an alert, so that each is shown once however many actors it clears.
 
 use nightshift_alert::{Indicator, Role};
-use nightshift_engine::Exoneration;
+use nightshift_engine::exoneration::Exoneration;
 
 use super::Report;
 

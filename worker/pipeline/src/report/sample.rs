@@ -2,10 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::{AnalystKind, Reason, Urgency, Verdict};
+use nightshift_engine::conclusion::{Reason, Urgency, Verdict};
+use nightshift_engine::event::AnalystKind;
 
 use super::{Early, Report, Sender, early_report};
-use crate::{CaseId, CaseStatus, unreadable_alert};
+use crate::case::{CaseId, CaseStatus};
+use crate::intake::unreadable_alert;
 
 /// Returns a sample report under this id. It contains no data of any real cloud.
 #[must_use]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nightshift_engine::EvidenceId;
+use nightshift_engine::evidence::EvidenceId;
 
 use super::{Report, Signal};
 

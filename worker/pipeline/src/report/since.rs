@@ -8,10 +8,10 @@
 mod found;
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::EvidenceId;
+use nightshift_engine::evidence::EvidenceId;
 use serde::{Deserialize, Serialize};
 
-use crate::Language;
+use crate::language::Language;
 
 pub(super) use found::of;
 

@@ -1,9 +1,10 @@
 //! Records where rules took over from a model. The report then has the rules' conclusions, whoever made the plan.
 
-use nightshift_engine::{CommandId, State};
+use nightshift_engine::event::CommandId;
+use nightshift_engine::state::State;
 use serde::{Deserialize, Serialize};
 
-use crate::Language;
+use crate::language::Language;
 
 /// The first question that the fallback analyst answered instead of the model. The fallback had the case from then
 /// on.

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_engine::{Evidence, EvidenceId, State};
+use nightshift_engine::evidence::{Evidence, EvidenceId};
+use nightshift_engine::state::State;
 use serde_json::Value;
 use serde_json::value::RawValue;
 

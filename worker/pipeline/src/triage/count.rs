@@ -1,12 +1,16 @@
 //! Metrics of a case when it ends. The worker that ended the case, or held it when it was cancelled, counts it once.
 
-use nightshift_engine::{
-    AnalystKind, CallState, Cap, Conclusion, Measure, Opened, PlanUpdate, State, ToolSpec, Work,
-    evidence_read,
-};
+use nightshift_engine::conclusion::Conclusion;
+use nightshift_engine::event::{AnalystKind, Opened};
+use nightshift_engine::evidence_read;
+use nightshift_engine::limits::Cap;
+use nightshift_engine::measure::Measure;
+use nightshift_engine::plan::PlanUpdate;
+use nightshift_engine::state::{CallState, State, Work};
+use nightshift_engine::tool::ToolSpec;
 
 use super::Triage;
-use crate::CaseStatus;
+use crate::case::CaseStatus;
 
 impl Triage {
     pub(super) fn count(&self, state: &State, conclusion: &Conclusion, status: CaseStatus) {
@@ -118,7 +122,9 @@ fn counted(state: &State) -> Option<&Opened> {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::{CallRecord, EvidenceId, ToolCall, ToolError, Turn};
+    use nightshift_engine::evidence::EvidenceId;
+    use nightshift_engine::state::{CallRecord, Turn};
+    use nightshift_engine::tool::{ToolCall, ToolError};
 
     use super::*;
 

@@ -4,11 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use nightshift_alert::Severity;
-use nightshift_engine::{Event, Journal, JournalError, State};
+use nightshift_engine::event::Event;
+use nightshift_engine::port::{Journal, JournalError};
+use nightshift_engine::state::State;
 
 use super::Triage;
+use crate::budget::Charge;
 use crate::budget::{Bill, Tab};
-use crate::{CaseStatus, Charge, Closing, Lease, StoreError, build_report};
+use crate::case::{CaseStatus, Lease};
+use crate::port::{Closing, StoreError};
+use crate::report::build as build_report;
 
 /// The journal of one case at one epoch.
 pub(super) struct CaseJournal {

@@ -1,10 +1,14 @@
 //! Determines why a lease is gone: a person cancelled or removed the case, or another worker holds it.
 
-use nightshift_engine::{Event, State, Stop, fold, read_event};
+use nightshift_engine::event::Event;
+use nightshift_engine::fold::fold;
+use nightshift_engine::journal::read_event;
+use nightshift_engine::state::{State, Stop};
 
 use super::Triage;
+use crate::case::Lease;
+use crate::port::StoreError;
 use crate::spans;
-use crate::{Lease, StoreError};
 
 impl Triage {
     /// Returns the state of a case whose lease is gone because it was cancelled, or `None` for any other reason.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nightshift_pipeline::Source;
+use nightshift_pipeline::port::Source;
 use schemars::schema_for;
 use secrecy::SecretString;
 
@@ -190,7 +190,7 @@ async fn a_broker_at_an_address_of_ipv6_is_called_there_and_not_on_this_machine_
     let called = tokio::time::timeout(std::time::Duration::from_secs(60), called);
     let (received, heard) = tokio::join!(source.receive(1), called);
     assert_eq!(heard.expect("nobody calls"), GREETING);
-    let error = nightshift_engine::with_causes(&received.unwrap_err());
+    let error = nightshift_engine::causes::with_causes(&received.unwrap_err());
     assert!(
         error.contains(&format!("connect to [::1]:{port}")),
         "{error}"

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_pipeline::{Publish, Source};
+use nightshift_pipeline::port::{Publish, Source};
 
 /// A queue of one test.
 #[async_trait]

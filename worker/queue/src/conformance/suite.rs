@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use nightshift_pipeline::{Fate, Outgoing, Source};
+use nightshift_pipeline::port::{Fate, Outgoing, Source};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_engine::Gravity;
-use nightshift_pipeline::{Fate, Source};
+use nightshift_engine::checkup::Gravity;
+use nightshift_pipeline::port::{Fate, Source};
 use secrecy::SecretString;
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ use lapin::options::{
 };
 use lapin::types::{AMQPValue, FieldTable, LongString};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
-use nightshift_pipeline::{Publish, Source};
+use nightshift_pipeline::port::{Publish, Source};
 use secrecy::SecretString;
 use tokio::time::timeout;
 

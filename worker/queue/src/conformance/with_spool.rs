@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_pipeline::{Fate, Publish, Source};
+use nightshift_pipeline::port::{Fate, Publish, Source};
 use secrecy::SecretString;
 
 use super::broker::Broker;

@@ -12,7 +12,7 @@ use aws_sdk_sqs::types::{
     MessageAttributeValue, MessageSystemAttributeNameForSends, MessageSystemAttributeValue,
     QueueAttributeName, SendMessageBatchRequestEntry,
 };
-use nightshift_pipeline::{Fate, Publish, Source};
+use nightshift_pipeline::port::{Fate, Publish, Source};
 use object_store::aws::AmazonS3Builder;
 use object_store::{ObjectStoreExt, PutPayload};
 

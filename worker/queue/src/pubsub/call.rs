@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
-use nightshift_engine::with_causes;
+use nightshift_engine::causes::with_causes;
 use reqwest::{Client, Response, StatusCode};
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
-use nightshift_engine::is_loopback;
+use nightshift_engine::reach::is_loopback;
 
 /// Default endpoint of Pub/Sub.
 const GOOGLE: &str = "https://pubsub.googleapis.com/";

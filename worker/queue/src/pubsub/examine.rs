@@ -1,7 +1,7 @@
 //! Doctor checks of a subscription: whether it exists, permits pulling, and may lose messages. No message is taken.
 //! <https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions>
 
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 
 use super::call::{Settings, Subscription};
 use super::{Config, Pubsub};

@@ -16,7 +16,8 @@ use url::Url;
 use super::call::{Failed, body, failed};
 use crate::Secrets;
 use crate::pace::Failure;
-use nightshift_engine::{is_loopback, with_causes};
+use nightshift_engine::causes::with_causes;
+use nightshift_engine::reach::is_loopback;
 
 /// Requested scope: access to Pub/Sub.
 const SCOPE: &str = "https://www.googleapis.com/auth/pubsub";

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::{Host, Url};
 
-use nightshift_engine::is_loopback;
+use nightshift_engine::reach::is_loopback;
 
 /// Configuration of a queue of RabbitMQ.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

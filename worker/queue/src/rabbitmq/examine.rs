@@ -5,7 +5,8 @@ mod judge;
 
 use lapin::options::QueueDeclareOptions;
 use lapin::types::FieldTable;
-use nightshift_engine::{Checkup, Clock};
+use nightshift_engine::checkup::Checkup;
+use nightshift_engine::port::Clock;
 
 use super::Config;
 use super::management::{Management, NotTold};

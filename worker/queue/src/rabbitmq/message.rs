@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lapin::BasicProperties;
 use lapin::message::Delivery;
 use lapin::types::AMQPValue;
-use nightshift_pipeline::Message;
+use nightshift_pipeline::port::Message;
 
 use super::outstanding::Name;
 use crate::{MOST_BYTES, attributes};

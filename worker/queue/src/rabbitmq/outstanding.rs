@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use nightshift_pipeline::{Fate, Settled};
+use nightshift_pipeline::port::{Fate, Settled};
 
 /// Id of a delivery, unique over all connections of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

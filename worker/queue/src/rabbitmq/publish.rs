@@ -6,8 +6,8 @@
 use async_trait::async_trait;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::{BasicProperties, Confirmation};
-use nightshift_engine::Checkup;
-use nightshift_pipeline::{Outgoing, Publish, PublishError};
+use nightshift_engine::checkup::Checkup;
+use nightshift_pipeline::port::{Outgoing, Publish, PublishError};
 
 use super::Config;
 use super::session::{ANSWER_SECS, Trouble, asked, connect, open_channel};

@@ -17,7 +17,7 @@ use lapin::tcp::OwnedTLSConfig;
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::uri::AMQPAuthority;
 use lapin::{Channel, Connection, ConnectionProperties, Consumer, ErrorKind};
-use nightshift_pipeline::Message;
+use nightshift_pipeline::port::Message;
 use secrecy::ExposeSecret;
 use tokio::time::timeout;
 

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::fs::DirEntry;
 use std::path::Path;
 
-use nightshift_engine::Checkup;
-use nightshift_pipeline::writable;
+use nightshift_engine::checkup::Checkup;
+use nightshift_pipeline::probe::writable;
 
 use super::Config;
 

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use nightshift_pipeline::{Fate, Message};
+use nightshift_pipeline::port::{Fate, Message};
 
 use super::claim::{Claim, recover};
 use super::examine::beside;

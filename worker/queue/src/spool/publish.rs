@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use async_trait::async_trait;
-use nightshift_pipeline::{Outgoing, Publish, PublishError};
+use nightshift_pipeline::port::{Outgoing, Publish, PublishError};
 
 use super::Config;
 use crate::publish::failed;

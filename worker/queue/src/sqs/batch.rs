@@ -16,8 +16,8 @@ use aws_sdk_sqs::types::{
 };
 use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::{StreamExt, stream};
-use nightshift_engine::with_causes;
-use nightshift_pipeline::Unsettled;
+use nightshift_engine::causes::with_causes;
+use nightshift_pipeline::port::Unsettled;
 
 use crate::held::Action;
 

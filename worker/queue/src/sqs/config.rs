@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
-use nightshift_engine::is_loopback;
+use nightshift_engine::reach::is_loopback;
 
 /// Configuration of a queue of SQS.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

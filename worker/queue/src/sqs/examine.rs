@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::QueueAttributeName as Name;
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 use serde_json::Value;
 
 use super::batch::told;

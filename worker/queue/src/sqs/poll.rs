@@ -17,7 +17,7 @@ use aws_sdk_sqs::types::{
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
-use nightshift_pipeline::Message;
+use nightshift_pipeline::port::Message;
 use tokio::time::Instant;
 
 use super::access::{Access, is_refused};

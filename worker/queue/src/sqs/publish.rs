@@ -7,7 +7,7 @@ use async_trait::async_trait;
 #[cfg(test)]
 use aws_config::SdkConfig;
 use aws_sdk_sqs::error::DisplayErrorContext;
-use nightshift_pipeline::{Outgoing, Publish, PublishError};
+use nightshift_pipeline::port::{Outgoing, Publish, PublishError};
 
 use super::Config;
 use super::access::{Access, is_refused};

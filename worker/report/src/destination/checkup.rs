@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use nightshift_engine::Checkup;
-use nightshift_pipeline::{DeliveryError, writable};
+use nightshift_engine::checkup::Checkup;
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::probe::writable;
 use reqwest::RequestBuilder;
 use serde_json::Value;
 

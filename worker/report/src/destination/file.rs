@@ -8,8 +8,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use nightshift_engine::Checkup;
-use nightshift_pipeline::{DeliveryError, Destination, Report, Sent, Showing, in_thread};
+use nightshift_engine::checkup::Checkup;
+use nightshift_pipeline::look::in_thread;
+use nightshift_pipeline::port::{DeliveryError, Destination, Sent};
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::Showing;
 
 use super::case_id;
 use super::checkup::folder;

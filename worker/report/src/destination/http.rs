@@ -13,8 +13,8 @@ mod tests;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::Clock;
-use nightshift_pipeline::DeliveryError;
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::port::DeliveryError;
 use reqwest::{Client, RequestBuilder};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;

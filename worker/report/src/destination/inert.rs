@@ -1,6 +1,7 @@
 //! Hostile reports for the tests of all ticket systems, and checks that nothing in them is live in a body.
 
-use nightshift_pipeline::{Report, Showing, Shown};
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::{Showing, Shown};
 use serde_json::{Value, json};
 
 use crate::hostile::replace;

@@ -1,7 +1,9 @@
 //! The keys that tickets carry so that nothing is told twice. One key identifies the case and finds its ticket;
 //! another identifies a report and finds its comment. Neither contains anything from an alert.
 
-use nightshift_pipeline::{DeliveryError, Desk, Report};
+use nightshift_pipeline::desk::Desk;
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::report::Report;
 
 use super::case_id;
 
@@ -44,8 +46,8 @@ pub(super) fn reopened(report: &Report, times: usize) -> Result<String, Delivery
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::Verdict;
-    use nightshift_pipeline::{Act, ActKind};
+    use nightshift_engine::conclusion::Verdict;
+    use nightshift_pipeline::desk::{Act, ActKind};
 
     use super::*;
     use crate::fixture;

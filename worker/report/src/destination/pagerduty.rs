@@ -22,8 +22,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_engine::{Checkup, Clock};
-use nightshift_pipeline::{DeliveryError, DeskStatus, Destination, Sent, Showing};
+use nightshift_engine::checkup::Checkup;
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::desk::DeskStatus;
+use nightshift_pipeline::port::{DeliveryError, Destination, Sent};
+use nightshift_pipeline::showing::Showing;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use url::Url;

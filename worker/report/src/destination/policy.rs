@@ -2,8 +2,9 @@
 //! undecided severe alerts open one. A case that has a ticket is followed in it whatever the result.
 
 use nightshift_alert::Severity;
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{Report, Showing};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::Showing;
 
 /// Verdicts that open a ticket by default.
 const VERDICTS: [Verdict; 2] = [Verdict::TruePositive, Verdict::Inconclusive];
@@ -50,7 +51,8 @@ impl TicketPolicy {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_pipeline::{Act, ActKind, CaseStatus, Desk};
+    use nightshift_pipeline::case::CaseStatus;
+    use nightshift_pipeline::desk::{Act, ActKind, Desk};
 
     use super::*;
     use crate::fixture;

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::DeliveryError;
+use nightshift_pipeline::port::DeliveryError;
 use reqwest::Method;
 use reqwest::header::ACCEPT;
 use secrecy::ExposeSecret as _;

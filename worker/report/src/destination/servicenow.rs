@@ -19,8 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_engine::Clock;
-use nightshift_pipeline::{DeliveryError, Desk, Report, Showing};
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::desk::Desk;
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::case_id;

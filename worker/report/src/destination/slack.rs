@@ -32,8 +32,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta};
 use nightshift_alert::Severity;
-use nightshift_engine::{Checkup, Clock};
-use nightshift_pipeline::{CaseStatus, DeliveryError, Destination, Digest, Sent, Showing};
+use nightshift_engine::checkup::Checkup;
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::digest::Digest;
+use nightshift_pipeline::port::{DeliveryError, Destination, Sent};
+use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::case_id;

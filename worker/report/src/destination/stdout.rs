@@ -4,8 +4,9 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use nightshift_engine::Clock;
-use nightshift_pipeline::{DeliveryError, Destination, Sent, Showing};
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::port::{DeliveryError, Destination, Sent};
+use nightshift_pipeline::showing::Showing;
 
 use crate::text::{TextOptions, text};
 

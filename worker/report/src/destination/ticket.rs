@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use nightshift_alert::text::cut;
-use nightshift_pipeline::{ActKind, DeliveryError, Desk, DeskStatus, Report, Showing};
+use nightshift_pipeline::desk::{ActKind, Desk, DeskStatus};
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::Showing;
 
 use crate::Language;
 use crate::document::{Document, Part, Reader, Section, document};
@@ -156,8 +159,9 @@ pub(super) fn not_yet(
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::Verdict;
-    use nightshift_pipeline::{Act, Shown};
+    use nightshift_engine::conclusion::Verdict;
+    use nightshift_pipeline::desk::Act;
+    use nightshift_pipeline::showing::Shown;
 
     use super::*;
     use crate::fixture;

@@ -6,8 +6,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{DeliveryError, Desk, Report, Sent, Showing};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::desk::Desk;
+use nightshift_pipeline::port::{DeliveryError, Sent};
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -194,7 +197,7 @@ macro_rules! destination {
         }
 
         #[async_trait]
-        impl nightshift_pipeline::Destination for $tracker {
+        impl nightshift_pipeline::port::Destination for $tracker {
             fn name(&self) -> &str {
                 self.rest.caller.name()
             }
@@ -215,7 +218,7 @@ macro_rules! destination {
                 self.address(remote_id)
             }
 
-            async fn examine(&self) -> nightshift_engine::Checkup {
+            async fn examine(&self) -> nightshift_engine::checkup::Checkup {
                 self.look_round().await
             }
 
@@ -230,7 +233,7 @@ macro_rules! destination {
             async fn deliver(
                 &self,
                 showing: &Showing,
-            ) -> Result<nightshift_pipeline::Sent, DeliveryError> {
+            ) -> Result<nightshift_pipeline::port::Sent, DeliveryError> {
                 let opens = self.config.policy.opens(showing);
                 $crate::destination::tracker::deliver(self, showing, opens).await
             }
@@ -253,7 +256,7 @@ pub(super) use destination;
 mod tests {
     use std::sync::Arc;
 
-    use nightshift_pipeline::Destination;
+    use nightshift_pipeline::port::Destination;
 
     use super::super::trial::{Standing, secret};
     use crate::{

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::Clock;
-use nightshift_pipeline::{Act, ActKind, DeliveryError, Desk, Destination, Report, Showing, Shown};
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::desk::{Act, ActKind, Desk};
+use nightshift_pipeline::port::{DeliveryError, Destination};
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::{Showing, Shown};
 
 use super::fake::{Fake, Fault, World};
 use super::http::SecretSource;

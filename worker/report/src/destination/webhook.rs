@@ -20,8 +20,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_engine::{Checkup, Clock};
-use nightshift_pipeline::{DeliveryError, Destination, Sent, Showing};
+use nightshift_engine::checkup::Checkup;
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::port::{DeliveryError, Destination, Sent};
+use nightshift_pipeline::showing::Showing;
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use url::Url;

@@ -1,7 +1,7 @@
 //! The context line: case, analyst, duration and cost.
 
-use nightshift_engine::AnalystKind;
-use nightshift_pipeline::Report;
+use nightshift_engine::event::AnalystKind;
+use nightshift_pipeline::report::Report;
 
 use super::{Block, Part, Section};
 use crate::Language;

@@ -1,8 +1,8 @@
 //! The suggested actions of the catalogue, at most three of them first. Nightshift never executes them.
 
 use nightshift_alert::text::command;
-use nightshift_engine::Action;
-use nightshift_pipeline::Report;
+use nightshift_engine::catalogue::Action;
+use nightshift_pipeline::report::Report;
 
 use super::{Block, Part, Section};
 use crate::Language;

@@ -1,7 +1,7 @@
 //! The assessment: the verdict with its reason, the records, and the rules that overrode the analyst.
 
 use nightshift_alert::Flag;
-use nightshift_pipeline::{Report, ToldRecord};
+use nightshift_pipeline::report::{Report, ToldRecord};
 
 use super::{Block, Part, Section};
 use crate::Language;

@@ -1,6 +1,6 @@
 //! What changed since the previous report, and why the case was triaged again.
 
-use nightshift_pipeline::{Because, Report, Said, because};
+use nightshift_pipeline::report::{Because, Report, Said, because};
 
 use crate::Language;
 use crate::line::{Line, joined};

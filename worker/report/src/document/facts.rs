@@ -1,7 +1,7 @@
 //! The facts: at most ten short fields that are known.
 
 use nightshift_alert::{Indicator, IndicatorKind, Role};
-use nightshift_pipeline::Report;
+use nightshift_pipeline::report::Report;
 
 use super::{Block, Part, Section};
 use crate::Language;

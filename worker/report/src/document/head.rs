@@ -2,7 +2,8 @@
 
 use nightshift_alert::Role;
 use nightshift_alert::text::{cut, plain};
-use nightshift_pipeline::{CaseStatus, NotShown, Report, Told, with_plain_times};
+use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::report::{NotShown, Report, Told, with_plain_times};
 
 use super::{Block, HEADER, Part, Reader, Section, changed, others};
 use crate::Language;

@@ -1,7 +1,7 @@
 //! The ledger of the alert: each subject with the record that covers it, or with what is missing.
 
-use nightshift_engine::LedgerRow;
-use nightshift_pipeline::Report;
+use nightshift_engine::ledger_row::LedgerRow;
+use nightshift_pipeline::report::Report;
 
 use super::{Block, Part, Section, more};
 use crate::Language;

@@ -2,7 +2,7 @@
 //! case shows.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_pipeline::{OtherCase, Report};
+use nightshift_pipeline::report::{OtherCase, Report};
 
 use crate::Language;
 use crate::line::{Line, joined};

@@ -1,7 +1,7 @@
 //! The plan as it ran: waves, steps with their results, and what reflections learned and changed.
 
-use nightshift_engine::{PlanUpdate, UpdateRecord};
-use nightshift_pipeline::{Call, Report, StepEntry};
+use nightshift_engine::plan::{PlanUpdate, UpdateRecord};
+use nightshift_pipeline::report::{Call, Report, StepEntry};
 
 use super::{Block, Part, Section, more};
 use crate::Language;

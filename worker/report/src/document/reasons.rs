@@ -1,7 +1,8 @@
 //! The reasons for the verdict, what speaks against it or was not checked, and what would decide it.
 
-use nightshift_engine::{Stance, Verdict};
-use nightshift_pipeline::{FindingEntry, Report};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::finding::Stance;
+use nightshift_pipeline::report::{FindingEntry, Report};
 
 use super::{Block, Part, Section, assessment, more};
 use crate::Language;

@@ -2,8 +2,8 @@
 
 use std::cell::LazyCell;
 
-use nightshift_engine::EvidenceId;
-use nightshift_pipeline::{EvidenceEntry, Report};
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_pipeline::report::{EvidenceEntry, Report};
 use serde_json::{Map, Value};
 
 use super::{Block, Part, Section, more};

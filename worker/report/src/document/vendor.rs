@@ -1,6 +1,6 @@
 //! The description and advice of the product that made the finding, marked as the vendor's words.
 
-use nightshift_pipeline::Report;
+use nightshift_pipeline::report::Report;
 
 use super::{Block, Part, Section};
 use crate::Language;

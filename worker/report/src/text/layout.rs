@@ -1,6 +1,6 @@
 //! The layout of lines on a terminal: wrapping, colour, two columns.
 
-use nightshift_engine::Urgency;
+use nightshift_engine::conclusion::Urgency;
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm, wrap};
 

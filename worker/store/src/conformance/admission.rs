@@ -1,8 +1,10 @@
 //! Alerts that come again: sightings, revisions now and later, what takes another's place, states at the feed, storms.
 
 use nightshift_alert::{Content, Indicator, IndicatorKind, Role, Severity};
-use nightshift_engine::{Urgency, Verdict};
-use nightshift_pipeline::{ActKind, CaseStatus, Change, SetAside};
+use nightshift_engine::conclusion::{Urgency, Verdict};
+use nightshift_pipeline::admission::{Change, SetAside};
+use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::desk::ActKind;
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! How much there is to do, and since when: what is measured, and what intake stops at.
 
-use nightshift_pipeline::Backlog;
+use nightshift_pipeline::case::Backlog;
 
 use super::admission::arrival;
 use super::*;

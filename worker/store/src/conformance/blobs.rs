@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use nightshift_engine::with_causes;
-use nightshift_pipeline::{Kept, Purge};
+use nightshift_engine::causes::with_causes;
+use nightshift_pipeline::upkeep::{Kept, Purge};
 use tempfile::TempDir;
 
 use super::*;

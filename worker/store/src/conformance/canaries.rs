@@ -1,9 +1,12 @@
 //! Canaries: a way of their own through the store, out of sight of people, and remembered when they came through.
 
 use nightshift_alert::{CANARY_FEED, FeedState, Severity};
-use nightshift_pipeline::{
-    Act, ActKind, CANARY_CLOSER, CaseFilter, DeskStatus, Match, NewMute, SetAside,
-};
+use nightshift_pipeline::admission::SetAside;
+use nightshift_pipeline::canary::CANARY_CLOSER;
+use nightshift_pipeline::case::CaseFilter;
+use nightshift_pipeline::desk::{Act, ActKind, DeskStatus};
+use nightshift_pipeline::muted::NewMute;
+use nightshift_pipeline::route::Match;
 
 use super::admission::arrival;
 use super::*;

@@ -8,8 +8,11 @@ use async_trait::async_trait;
 use chrono::NaiveDate;
 use futures_util::future::join_all;
 use nightshift_alert::Severity;
-use nightshift_engine::NoMeter;
-use nightshift_pipeline::{Delivering, Destination, Doubt, Due, InsteadOf, Outbox, Showing};
+use nightshift_engine::port::NoMeter;
+use nightshift_pipeline::loops::Delivering;
+use nightshift_pipeline::port::{Destination, Doubt, Due, Outbox};
+use nightshift_pipeline::report::InsteadOf;
+use nightshift_pipeline::showing::Showing;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

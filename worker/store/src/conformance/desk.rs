@@ -3,7 +3,10 @@
 mod digest;
 
 use chrono::NaiveDate;
-use nightshift_pipeline::{Act, ActKind, CaseFilter, DeskStatus, Due, NewPersonVerdict};
+use nightshift_pipeline::case::CaseFilter;
+use nightshift_pipeline::desk::{Act, ActKind, DeskStatus};
+use nightshift_pipeline::feedback::NewPersonVerdict;
+use nightshift_pipeline::port::Due;
 
 use super::*;
 

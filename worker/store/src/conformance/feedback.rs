@@ -1,8 +1,9 @@
 //! What people say of cases, and what follows from it in the store.
 
 use nightshift_alert::{Content, Indicator, IndicatorKind, Role, Severity, TraceContext};
-use nightshift_engine::PastQuery;
-use nightshift_pipeline::{Change, NewPersonVerdict};
+use nightshift_engine::port::PastQuery;
+use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::feedback::NewPersonVerdict;
 
 use super::reading::query;
 use super::*;

@@ -1,8 +1,10 @@
 //! Sightings that go on after what their case triages: a record clears all of it, or nothing.
 
 use nightshift_alert::{IndicatorKind, Role, Severity, Times};
-use nightshift_engine::{CoveredBy, Exoneration, LedgerRow};
-use nightshift_pipeline::{Change, NewPersonVerdict};
+use nightshift_engine::exoneration::Exoneration;
+use nightshift_engine::ledger_row::{CoveredBy, LedgerRow};
+use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::feedback::NewPersonVerdict;
 
 use super::admission::{arrival, happens_at};
 use super::reopened::{close, desk_of, is_reopened};
@@ -41,9 +43,9 @@ fn change(until: Option<i64>) -> Exoneration {
         reference: "CHG-41".into(),
         statement: "change CHG-41 on payments-ledger".into(),
         detection_wrong: false,
-        scope: nightshift_engine::Scope::default(),
+        scope: nightshift_engine::exoneration::Scope::default(),
         slack_mins: 0,
-        extent: nightshift_engine::Extent::default(),
+        extent: nightshift_engine::exoneration::Extent::default(),
         evidence: None,
     }
 }
@@ -104,7 +106,7 @@ async fn case_cleared_by_adjoining_records_holds_until_the_last_ends(fixture: Fi
             subject: "payments-ledger".into(),
             role: Role::Target,
             place: "E0:/indicators/0".into(),
-            trust: nightshift_engine::Trust::Platform,
+            trust: nightshift_engine::tool::Trust::Platform,
             required: true,
             covered_by: Some(CoveredBy::from(&records[1])),
             missing: None,

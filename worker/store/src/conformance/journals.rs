@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeZone, Utc};
 use nightshift_alert::{Alert, ReadOptions};
-use nightshift_engine::{
-    AnalystKind, Cost, Event, EventBody, JOURNAL_VERSION, Limits, Opened, Outcome, ToolOutput,
-};
-use nightshift_pipeline::{
-    Arrival, CaseStatus, Charge, Claimed, Closing, Message, Sender, build_report, read_message,
-};
+use nightshift_engine::event::{AnalystKind, Event, EventBody, JOURNAL_VERSION, Opened, Outcome};
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::tool::ToolOutput;
+use nightshift_pipeline::budget::Charge;
+use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::intake::{Arrival, read_message};
+use nightshift_pipeline::port::{Claimed, Closing, Message};
+use nightshift_pipeline::report::{Sender, build as build_report};
 use serde_json::json;
 
 pub(crate) const DNS: &[u8] =
@@ -49,7 +51,7 @@ pub(crate) fn opened(alert: &Alert, case_id: &str) -> Event {
             reserve: Cost::default(),
             tools: Arc::new([]),
             actions: Arc::new([]),
-            conduct: nightshift_engine::Conduct::default(),
+            conduct: nightshift_engine::strategy::Conduct::default(),
             delimiter: String::new(),
             pseudonym_key: String::new(),
             prompts: String::new(),
@@ -69,7 +71,7 @@ pub(crate) fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
             },
         ),
     ];
-    let mut started_and_finished = |id: nightshift_engine::CommandId, outcome| {
+    let mut started_and_finished = |id: nightshift_engine::event::CommandId, outcome| {
         events.push(Event::new(
             at(2),
             EventBody::Started {
@@ -91,14 +93,15 @@ pub(crate) fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
         ));
     };
     started_and_finished(
-        nightshift_engine::CommandId::past_cases(),
+        nightshift_engine::event::CommandId::past_cases(),
         Outcome::Called(ToolOutput::of(json!({"cases": [], "found": 0}))),
     );
-    let conclusion = nightshift_engine::conclusion(&nightshift_engine::fold(&events)).unwrap();
+    let conclusion =
+        nightshift_engine::conclude::conclusion(&nightshift_engine::fold::fold(&events)).unwrap();
     let last = Event::new(at(4), EventBody::Concluded(Box::new(conclusion.clone())));
     let mut all = events.clone();
     all.push(last.clone());
-    let report = build_report(&nightshift_engine::fold(&all), &Sender::default()).unwrap();
+    let report = build_report(&nightshift_engine::fold::fold(&all), &Sender::default()).unwrap();
     let closing = Closing {
         events: vec![last],
         charge: Charge::default(),

@@ -1,7 +1,8 @@
 //! The ledger: every accepted alert stands in it once, in one place, and the place is true.
 
 use nightshift_alert::{Class, Severity};
-use nightshift_pipeline::{Match, Mute};
+use nightshift_pipeline::admission::Mute;
+use nightshift_pipeline::route::Match;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
@@ -136,7 +137,10 @@ async fn check(fixture: &Fixture, accepted: usize) {
 }
 
 /// Some cases of this status.
-async fn listed(store: &Arc<dyn Store>, status: CaseStatus) -> Vec<nightshift_pipeline::CaseRow> {
+async fn listed(
+    store: &Arc<dyn Store>,
+    status: CaseStatus,
+) -> Vec<nightshift_pipeline::case::CaseRow> {
     let filter = CaseFilter {
         status: Some(status),
         limit: 2,

@@ -1,7 +1,9 @@
 //! Lists of cases: by account, by text, page by page.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{CaseRow, DeskStatus, NewPersonVerdict};
+use nightshift_pipeline::case::CaseRow;
+use nightshift_pipeline::desk::DeskStatus;
+use nightshift_pipeline::feedback::NewPersonVerdict;
 
 use super::*;
 

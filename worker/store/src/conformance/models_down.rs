@@ -1,7 +1,8 @@
 //! What waits for a model while all are down, and what is triaged again when they are back (F21).
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{Change, Waited};
+use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::case::Waited;
 
 use super::admission::{actor, arrival};
 use super::canaries::canary;

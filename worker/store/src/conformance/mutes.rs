@@ -1,7 +1,10 @@
 //! Mutes: what they hide, how it is counted, and what one would have hidden.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{MOST_COUNTED, Match, Mute, NewMute};
+use nightshift_pipeline::admission::Mute;
+use nightshift_pipeline::digest::MOST_COUNTED;
+use nightshift_pipeline::muted::NewMute;
+use nightshift_pipeline::route::Match;
 
 use super::admission::arrival;
 use super::*;

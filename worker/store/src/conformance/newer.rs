@@ -1,7 +1,9 @@
 //! What the next version wrote, in a rolling upgrade: this version leaves it to that one, and loses nothing (F32).
 
 use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
-use nightshift_pipeline::{Change, Match, NewMute};
+use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::muted::NewMute;
+use nightshift_pipeline::route::Match;
 
 use super::admission::arrival;
 use super::outbox::refused;

@@ -1,6 +1,8 @@
 //! Deliveries: wished, tried, shown.
 
-use nightshift_pipeline::{DeliveryRow, Doubt, Due, InsteadOf, Missed, NotShown};
+use nightshift_pipeline::case::DeliveryRow;
+use nightshift_pipeline::port::{Doubt, Due};
+use nightshift_pipeline::report::{InsteadOf, Missed, NotShown};
 
 use super::*;
 

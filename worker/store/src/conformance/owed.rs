@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{ActKind, DeliveryRow, Due, GivenUp, GivingUp, Missed, NotShown, Owed};
+use nightshift_pipeline::case::DeliveryRow;
+use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::loops::{GivenUp, GivingUp};
+use nightshift_pipeline::port::{Due, Owed};
+use nightshift_pipeline::report::{Missed, NotShown};
 
 use super::admission::arrival;
 use super::desk::does;

@@ -1,8 +1,8 @@
 //! What people do with triages: run one again, call one off, read a dead letter again.
 
 use nightshift_alert::{IndicatorKind, Severity};
-use nightshift_engine::EventBody;
-use nightshift_pipeline::Change;
+use nightshift_engine::event::EventBody;
+use nightshift_pipeline::admission::Change;
 
 use super::admission::{actor, arrival};
 use super::*;
@@ -142,7 +142,7 @@ async fn g3_who_runs_what_is_called_off_writes_nothing_any_more(fixture: Fixture
     let last = &view.events[1];
     assert_eq!(last.at, at(9));
     assert!(matches!(&last.body, EventBody::Cancelled { by } if by.starts_with("ana ")));
-    assert!(nightshift_engine::fold(&view.events).is_over());
+    assert!(nightshift_engine::fold::fold(&view.events).is_over());
     let lines = store.journal(&id, None).await.unwrap();
     let epochs: Vec<_> = lines.iter().map(|line| (line.seq, line.epoch)).collect();
     assert_eq!(epochs, [(1, lease.epoch), (2, lease.epoch + 1)]);

@@ -1,7 +1,7 @@
 //! Reading: lists, one case, earlier cases.
 
 use nightshift_alert::Role;
-use nightshift_engine::PastQuery;
+use nightshift_engine::port::PastQuery;
 
 use super::*;
 

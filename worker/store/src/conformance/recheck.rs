@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
-use nightshift_pipeline::{Change, DueRecheck};
+use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::port::DueRecheck;
 
 use super::admission::{arrival, happens_at};
 use super::reopened::{close, is_reopened};

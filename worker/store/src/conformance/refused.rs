@@ -4,10 +4,12 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use nightshift_engine::NoMeter;
-use nightshift_pipeline::{
-    Delivering, Destination, HandingOn, Missed, NotShown, Route, Routes, Showing,
-};
+use nightshift_engine::port::NoMeter;
+use nightshift_pipeline::loops::{Delivering, HandingOn};
+use nightshift_pipeline::port::Destination;
+use nightshift_pipeline::report::{Missed, NotShown};
+use nightshift_pipeline::route::{Route, Routes};
+use nightshift_pipeline::showing::Showing;
 use tokio_util::sync::CancellationToken;
 
 use super::outbox::refused;

@@ -1,7 +1,9 @@
 //! Cases that people are done with, and of which something new comes.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{ActKind, Change, Desk, DeskStatus, NewPersonVerdict};
+use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::desk::{ActKind, Desk, DeskStatus};
+use nightshift_pipeline::feedback::NewPersonVerdict;
 
 use super::admission::arrival;
 use super::desk::does;

@@ -1,7 +1,8 @@
 //! What cases cost, summed by case and by day while they run.
 
-use nightshift_engine::{CommandId, Cost, Event, EventBody};
-use nightshift_pipeline::DaySpent;
+use nightshift_engine::event::{CommandId, Event, EventBody};
+use nightshift_engine::limits::Cost;
+use nightshift_pipeline::budget::DaySpent;
 
 use super::*;
 

@@ -15,7 +15,7 @@ fn of(event: &str, message: &[u8]) -> Arrival {
 }
 
 /// Opens the most urgent case, gives it back, and lets another version write into its journal.
-async fn with_event(fixture: &Fixture, event: &str) -> nightshift_pipeline::CaseId {
+async fn with_event(fixture: &Fixture, event: &str) -> nightshift_pipeline::case::CaseId {
     let id = case_of(&fixture.take(of(event, MINER)).await);
     let claimed = fixture.store.claim_one(&id).await.unwrap().unwrap();
     let first = opened(&claimed.alert, &id.0);

@@ -1,6 +1,6 @@
 //! What grows old, and what somebody has to have removed.
 
-use nightshift_pipeline::{Kept, Purge};
+use nightshift_pipeline::upkeep::{Kept, Purge};
 
 use super::admission::arrival;
 use super::*;

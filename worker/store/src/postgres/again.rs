@@ -1,6 +1,6 @@
 //! Cases that are over and are triaged once more, with the alert that they have.
 
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::port::StoreError;
 
 use super::PostgresStore;
 use super::row::limit;
@@ -21,7 +21,7 @@ const WITH_MODELS: &str = "WITH chosen AS ( \
      SELECT count(*), CASE WHEN count(*) > 0 THEN pg_notify('nightshift-work', '')::text END FROM again";
 
 impl PostgresStore {
-    /// See [`nightshift_pipeline::Cases::again_with_models`].
+    /// See [`nightshift_pipeline::port::Cases::again_with_models`].
     pub(super) async fn queue_for_models(&self, most: usize) -> Result<u64, StoreError> {
         let doing = "queue cases for models";
         let queued = self.count(doing, WITH_MODELS, [&limit(most)]).await?;

@@ -1,7 +1,7 @@
 //! Which blobs nothing refers to. A trigger of the database takes the note away where a message comes to refer to one: what is
 //! sent together cannot wait for an answer in between.
 
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::port::StoreError;
 
 use super::PostgresStore;
 use super::row::limit;

@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{CANARY_CLOSER, Canaries, CaseId, StoreError};
+use nightshift_pipeline::canary::CANARY_CLOSER;
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::port::{Canaries, StoreError};
 
 use super::PostgresStore;
 use super::row::limit;

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::Event;
-use nightshift_pipeline::{
-    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing,
-    JournalLine, Lane, Lease, StoreError, Waited,
+use nightshift_engine::event::Event;
+use nightshift_pipeline::budget::Charge;
+use nightshift_pipeline::case::{
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, Waited,
 };
+use nightshift_pipeline::export::JournalLine;
+use nightshift_pipeline::port::{Cases, Claimed, Closing, StoreError};
 
 use super::PostgresStore;
 use super::{backlog, list, read};

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{Event, JOURNAL_VERSION, read_event};
-use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError, Waited};
+use nightshift_engine::event::{Event, JOURNAL_VERSION};
+use nightshift_engine::journal::read_event;
+use nightshift_pipeline::case::{CaseId, Lane, Lease, Waited};
+use nightshift_pipeline::port::{Claimed, StoreError};
 use tokio_postgres::Row;
 
 use super::PostgresStore;
@@ -169,7 +171,7 @@ impl Taken {
 }
 
 impl PostgresStore {
-    /// See [`nightshift_pipeline::Cases::claim`].
+    /// See [`nightshift_pipeline::port::Cases::claim`].
     pub(super) async fn claim_best(
         &self,
         lane: Lane,
@@ -277,7 +279,7 @@ impl PostgresStore {
         Ok(claimed)
     }
 
-    /// See [`nightshift_pipeline::Cases::claim_one`].
+    /// See [`nightshift_pipeline::port::Cases::claim_one`].
     pub(super) async fn claim_this(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
         let mut tries = self.database.tries("claim a case");
         loop {
@@ -316,7 +318,7 @@ impl PostgresStore {
         }
     }
 
-    /// See [`nightshift_pipeline::Cases::release`].
+    /// See [`nightshift_pipeline::port::Cases::release`].
     pub(super) async fn give_back(&self, lease: &Lease) -> Result<(), StoreError> {
         let (id, epoch) = (&lease.case_id.0, number(lease.epoch));
         let doing = "release a case";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use deadpool_postgres::{Client, ClientWrapper, Object, Pool};
 use futures_util::future::try_join_all;
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::port::StoreError;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{CaseId, DeadLetter, DeadLetters, StoreError};
+use nightshift_pipeline::case::{CaseId, DeadLetter};
+use nightshift_pipeline::port::{DeadLetters, StoreError};
 use tokio_postgres::Row;
 
 use super::PostgresStore;

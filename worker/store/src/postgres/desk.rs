@@ -1,7 +1,9 @@
 //! What people do with cases, and which digests are posted.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use nightshift_pipeline::{Act, CaseId, Decided, Desk, PersonVerdict};
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::desk::{Act, Desk};
+use nightshift_pipeline::feedback::{Decided, PersonVerdict};
 use tokio_postgres::Row;
 
 use super::database::Session;

@@ -2,7 +2,7 @@
 //! never takes them whole. What was concluded last stays, and what came last, by which an account is found.
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::port::StoreError;
 
 use super::failure::Failure;
 use super::row::{count, limit};

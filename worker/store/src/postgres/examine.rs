@@ -3,8 +3,10 @@
 mod judge;
 mod refused;
 
-use nightshift_engine::{Checkup, Clock, with_causes};
-use nightshift_pipeline::Owed;
+use nightshift_engine::causes::with_causes;
+use nightshift_engine::checkup::Checkup;
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::port::Owed;
 use tokio::task::JoinSet;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;

@@ -1,8 +1,10 @@
 //! Why a request did nothing: told apart by what may be done about it, never by the words of an error.
 
 use deadpool_postgres::PoolError;
-use nightshift_engine::{UnreadableEvent, with_causes};
-use nightshift_pipeline::{CaseStatus, StoreError};
+use nightshift_engine::causes::with_causes;
+use nightshift_engine::journal::UnreadableEvent;
+use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::port::StoreError;
 use tokio_postgres::error::SqlState;
 
 /// Why a request did nothing.

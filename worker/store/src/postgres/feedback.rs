@@ -3,11 +3,13 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, TraceContext};
-use nightshift_engine::{PastQuery, PersonDecision};
-use nightshift_pipeline::{
-    Act, ActKind, CaseId, CaseStatus, Decided, Desk, Feedback, NewPersonVerdict, PersonVerdict,
-    StoreError, decided_subjects, decision_over,
+use nightshift_engine::port::{PastQuery, PersonDecision};
+use nightshift_pipeline::case::{CaseId, CaseStatus};
+use nightshift_pipeline::desk::{Act, ActKind, Desk};
+use nightshift_pipeline::feedback::{
+    Decided, NewPersonVerdict, PersonVerdict, decided_subjects, decision_over,
 };
+use nightshift_pipeline::port::{Feedback, StoreError};
 
 use super::database::{Session, Value};
 use super::failure::Failure;

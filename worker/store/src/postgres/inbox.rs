@@ -15,7 +15,9 @@ mod write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use nightshift_pipeline::{Accepted, Arrival, Inbox, Mute, StoreError};
+use nightshift_pipeline::admission::Mute;
+use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::port::{Accepted, Inbox, StoreError};
 use uuid::Uuid;
 
 use super::database::{Session, within_at_most};

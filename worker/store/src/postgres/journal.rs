@@ -2,8 +2,10 @@
 //!
 //! A piece of a journal is one statement and one round trip: it checks the lease, adds the events, and charges them.
 
-use nightshift_engine::Event;
-use nightshift_pipeline::{Charge, Closing, Lease, StoreError};
+use nightshift_engine::event::Event;
+use nightshift_pipeline::budget::Charge;
+use nightshift_pipeline::case::Lease;
+use nightshift_pipeline::port::{Closing, StoreError};
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -158,7 +160,7 @@ impl<'a> Write<'a> {
 }
 
 impl PostgresStore {
-    /// See [`nightshift_pipeline::Cases::append`].
+    /// See [`nightshift_pipeline::port::Cases::append`].
     pub(super) async fn write(
         &self,
         lease: &Lease,
@@ -192,7 +194,7 @@ impl PostgresStore {
         }
     }
 
-    /// See [`nightshift_pipeline::Cases::conclude`].
+    /// See [`nightshift_pipeline::port::Cases::conclude`].
     pub(super) async fn end(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError> {
         let told = |failure: Failure| failure.told("conclude a case");
         let news = Columns::of(lease, &closing.events).map_err(told)?;

@@ -1,7 +1,7 @@
 //! Lists of cases.
 
 use nightshift_alert::{CANARY_FEED, Severity};
-use nightshift_pipeline::{CaseFilter, CaseRow};
+use nightshift_pipeline::case::{CaseFilter, CaseRow};
 
 use super::database::Session;
 use super::failure::Failure;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use nightshift_engine::with_causes;
-use nightshift_pipeline::Wake;
+use nightshift_engine::causes::with_causes;
+use nightshift_pipeline::port::Wake;
 use tokio::task::JoinSet;
 use tokio_postgres::AsyncMessage;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, PoolError};
-use nightshift_engine::with_causes;
+use nightshift_engine::causes::with_causes;
 use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 

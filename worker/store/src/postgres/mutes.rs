@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
-use nightshift_pipeline::{
-    AdmissionPolicy, CaseRow, MOST_COUNTED, Mute, MutePreview, MuteRow, Mutes, NewMute, StoreError,
-};
+use nightshift_pipeline::admission::{AdmissionPolicy, Mute};
+use nightshift_pipeline::case::CaseRow;
+use nightshift_pipeline::digest::MOST_COUNTED;
+use nightshift_pipeline::muted::{MutePreview, MuteRow, NewMute};
+use nightshift_pipeline::port::{Mutes, StoreError};
 use tokio_postgres::Row;
 
 use super::PostgresStore;

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::NaiveDate;
-use nightshift_pipeline::{
-    CaseId, DeliveryError, Desk, Doubt, Due, Early, InsteadOf, Outbox, Report, Sent, Showing,
-    Shown, StoreError, early_report, read_instead_of,
-};
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::desk::Desk;
+use nightshift_pipeline::port::{DeliveryError, Doubt, Due, Outbox, Sent, StoreError};
+use nightshift_pipeline::report::{Early, InsteadOf, Report, early_report, read_instead_of};
+use nightshift_pipeline::showing::{Showing, Shown};
 
 use super::{PostgresStore, desk};
 use tokio_postgres::Row;

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use nightshift_alert::{Indicator, IndicatorKind, Role};
-use nightshift_engine::{PastCase, PastCases, PastQuery, PersonDecision};
-use nightshift_pipeline::StoreError;
+use nightshift_engine::port::{PastCase, PastCases, PastQuery, PersonDecision};
+use nightshift_pipeline::port::StoreError;
 use tokio_postgres::Row;
 
 use super::PostgresStore;

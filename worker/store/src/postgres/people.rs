@@ -2,8 +2,9 @@
 //! answer was lost is found again.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::{Event, EventBody};
-use nightshift_pipeline::{CalledOff, CaseId, CaseStatus, StoreError};
+use nightshift_engine::event::{Event, EventBody};
+use nightshift_pipeline::case::{CalledOff, CaseId, CaseStatus};
+use nightshift_pipeline::port::StoreError;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -92,7 +93,7 @@ impl Held {
 }
 
 impl PostgresStore {
-    /// See [`nightshift_pipeline::Cases::retry`].
+    /// See [`nightshift_pipeline::port::Cases::retry`].
     pub(super) async fn run_again(&self, id: &str) -> Result<CaseId, StoreError> {
         let name = Uuid::new_v4();
         let mut tries = self.database.tries("run a case again");
@@ -122,7 +123,7 @@ impl PostgresStore {
         Ok(held.id)
     }
 
-    /// See [`nightshift_pipeline::Cases::cancel`].
+    /// See [`nightshift_pipeline::port::Cases::cancel`].
     pub(super) async fn call_off(
         &self,
         id: &str,

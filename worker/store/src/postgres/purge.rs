@@ -1,7 +1,7 @@
 //! What somebody has to have removed: everything about an account, or what was over before a day.
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::port::StoreError;
 use tokio_postgres::Row;
 
 use super::database::Session;

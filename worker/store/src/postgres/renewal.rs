@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use nightshift_pipeline::{Lease, StoreError};
+use nightshift_pipeline::case::Lease;
+use nightshift_pipeline::port::StoreError;
 
 use super::PostgresStore;
 use super::claim::columns;
@@ -29,7 +30,7 @@ const ROUNDS: usize = 5;
 const BETWEEN_ROUNDS: Duration = Duration::from_millis(100);
 
 impl PostgresStore {
-    /// See [`nightshift_pipeline::Cases::renew`].
+    /// See [`nightshift_pipeline::port::Cases::renew`].
     pub(super) async fn renew_all(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         let (mut left, mut lost) = (leases.to_vec(), Vec::new());
         for round in 0..ROUNDS {

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use nightshift_alert::Severity;
-use nightshift_engine::{Leaning, Urgency, Verdict};
-use nightshift_pipeline::{CaseId, CaseRow, CaseStatus, DeskStatus};
+use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
+use nightshift_pipeline::case::{CaseId, CaseRow, CaseStatus};
+use nightshift_pipeline::desk::DeskStatus;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use chrono::NaiveDate;
-use nightshift_pipeline::{DaySpent, Spending, StoreError};
+use nightshift_pipeline::budget::DaySpent;
+use nightshift_pipeline::port::{Spending, StoreError};
 
 use super::PostgresStore;
 

@@ -16,10 +16,12 @@ mod tls;
 
 use std::time::Duration;
 
-use nightshift_pipeline::{
-    Accepted, Admission, Arrival, CaseStatus, Cases, Charge, Inbox, Lane, Places, StoreError,
-    Upkeep, Wake,
-};
+use nightshift_pipeline::admission::Admission;
+use nightshift_pipeline::budget::Charge;
+use nightshift_pipeline::case::{CaseStatus, Lane};
+use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::port::{Accepted, Cases, Inbox, Places, StoreError, Wake};
+use nightshift_pipeline::upkeep::Upkeep;
 
 use super::*;
 use crate::conformance::server::{TestDatabase, connect, texts};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::Backlog;
+use nightshift_pipeline::case::Backlog;
 use rusqlite::{Connection, Row};
 
 use super::row::get_severity;

@@ -1,6 +1,6 @@
 //! Which blobs nothing refers to.
 
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::port::StoreError;
 use rusqlite::Connection;
 
 use super::SqliteStore;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{Again, JOURNAL_VERSION};
-use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError, Waited};
+use nightshift_engine::again::Again;
+use nightshift_engine::event::JOURNAL_VERSION;
+use nightshift_pipeline::case::{CaseId, Lane, Lease, Waited};
+use nightshift_pipeline::port::{Claimed, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::host::{Holder, uptime_secs};
@@ -71,7 +73,7 @@ const NO_CRASH: &str =
     "UPDATE cases SET crashes = max(crashes - 1, 0) WHERE id = ?1 AND revision = ?2";
 
 impl SqliteStore {
-    /// See [`nightshift_pipeline::Cases::claim`].
+    /// See [`nightshift_pipeline::port::Cases::claim`].
     pub(super) async fn claim_best(
         &self,
         lane: Lane,
@@ -107,7 +109,7 @@ impl SqliteStore {
             .await
     }
 
-    /// See [`nightshift_pipeline::Cases::claim_one`].
+    /// See [`nightshift_pipeline::port::Cases::claim_one`].
     pub(super) async fn claim_this(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
         let (id, holder, lease_secs) = (id.clone(), self.holder.clone(), self.lease_secs);
         self.thread
@@ -119,7 +121,7 @@ impl SqliteStore {
             .map_err(|why| store_error("claim a case", why))
     }
 
-    /// See [`nightshift_pipeline::Cases::renew`].
+    /// See [`nightshift_pipeline::port::Cases::renew`].
     pub(super) async fn renew_all(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         let leases = leases.to_vec();
         let (holder, lease_secs) = (self.holder.clone(), self.lease_secs);
@@ -145,7 +147,7 @@ impl SqliteStore {
             .await
     }
 
-    /// See [`nightshift_pipeline::Cases::release`].
+    /// See [`nightshift_pipeline::port::Cases::release`].
     pub(super) async fn give_back(&self, lease: &Lease) -> Result<(), StoreError> {
         let (lease, holder) = (lease.clone(), self.holder.clone());
         self.thread

@@ -2,9 +2,8 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Duration, Utc};
-use nightshift_pipeline::{
-    DIGEST_ROWS, Digest, Digests, FeedDay, MOST_COUNTED, OpenCase, StoreError,
-};
+use nightshift_pipeline::digest::{DIGEST_ROWS, Digest, FeedDay, MOST_COUNTED, OpenCase};
+use nightshift_pipeline::port::{Digests, StoreError};
 use rusqlite::{Connection, Row, params};
 
 use super::SqliteStore;

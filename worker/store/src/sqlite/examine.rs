@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use nightshift_engine::Checkup;
-use nightshift_pipeline::{Owed, writable};
+use nightshift_engine::checkup::Checkup;
+use nightshift_pipeline::port::Owed;
+use nightshift_pipeline::probe::writable;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::{migrations, owed};

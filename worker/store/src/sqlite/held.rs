@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::port::StoreError;
 use rusqlite::{Connection, ErrorCode};
 use tokio::time::Instant;
 
@@ -68,7 +68,10 @@ fn may_pass(failure: &Failure) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_pipeline::{AdmissionPolicy, Cases, Charge, Inbox, Lane};
+    use nightshift_pipeline::admission::AdmissionPolicy;
+    use nightshift_pipeline::budget::Charge;
+    use nightshift_pipeline::case::Lane;
+    use nightshift_pipeline::port::{Cases, Inbox};
 
     use super::*;
     use crate::conformance::{MINER, arrivals, whole_journal};

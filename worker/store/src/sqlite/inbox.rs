@@ -10,10 +10,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_alert::Alert;
-use nightshift_pipeline::{
-    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Inbox, Mute, Seen, SightingTimes,
-    StoreError, admit, triaged,
+use nightshift_pipeline::admission::{
+    Admission, AdmissionPolicy, Mute, Seen, SightingTimes, admit, triaged,
 };
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::port::{Accepted, Inbox, StoreError};
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 

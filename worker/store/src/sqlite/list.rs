@@ -1,7 +1,7 @@
 //! Lists of cases.
 
 use nightshift_alert::{CANARY_FEED, IndicatorKind};
-use nightshift_pipeline::{CaseFilter, CaseRow};
+use nightshift_pipeline::case::{CaseFilter, CaseRow};
 use rusqlite::{Connection, params};
 
 use super::row::{CASE_COLUMNS, LEFTOVER, case, severity};

@@ -1,7 +1,8 @@
 //! What is owed to destinations, and its end. What counts is what [`super::backlog`] counts.
 
 use async_trait::async_trait;
-use nightshift_pipeline::{CaseId, Owed, Owing, StoreError};
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::port::{Owed, Owing, StoreError};
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;

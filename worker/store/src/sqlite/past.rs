@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use nightshift_alert::{IndicatorKind, Role};
-use nightshift_engine::{PastCase, PastCases, PastQuery, PersonDecision};
-use nightshift_pipeline::StoreError;
+use nightshift_engine::port::{PastCase, PastCases, PastQuery, PersonDecision};
+use nightshift_pipeline::port::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::row::{LEFTOVER, get_severity, get_time, time, to_verdict};

@@ -1,8 +1,8 @@
 //! What people do with triages: run one again, call one off.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::{Event, EventBody};
-use nightshift_pipeline::{CalledOff, CaseId, CaseRow, CaseStatus, Lease};
+use nightshift_engine::event::{Event, EventBody};
+use nightshift_pipeline::case::{CalledOff, CaseId, CaseRow, CaseStatus, Lease};
 use rusqlite::{Connection, params};
 
 use super::row::{get_status, time};

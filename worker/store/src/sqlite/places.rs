@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{PlaceCount, Places, StoreError};
+use nightshift_pipeline::muted::PlaceCount;
+use nightshift_pipeline::port::{Places, StoreError};
 
 use super::SqliteStore;
 use super::row::time;

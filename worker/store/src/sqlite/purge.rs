@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::port::StoreError;
 use rusqlite::{Connection, params};
 
 use super::row::time;

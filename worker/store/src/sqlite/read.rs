@@ -1,10 +1,12 @@
 //! Reading one case: all that is known of it, and its journal.
 
 use nightshift_alert::Alert;
-use nightshift_engine::{Event, read_event};
-use nightshift_pipeline::{
-    CaseId, CaseRow, CaseView, DeliveryRow, Desk, JournalLine, Member, Report, Sighting,
-};
+use nightshift_engine::event::Event;
+use nightshift_engine::journal::read_event;
+use nightshift_pipeline::case::{CaseId, CaseRow, CaseView, DeliveryRow, Member, Sighting};
+use nightshift_pipeline::desk::Desk;
+use nightshift_pipeline::export::JournalLine;
+use nightshift_pipeline::report::Report;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::row::{CASE_COLUMNS, case, get_severity, get_time};

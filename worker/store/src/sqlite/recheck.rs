@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{CaseId, Change, DueRecheck, Rechecks, StoreError};
+use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::port::{DueRecheck, Rechecks, StoreError};
 use rusqlite::{Connection, Row, params};
 use serde::de::DeserializeOwned;
 

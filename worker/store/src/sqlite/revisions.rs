@@ -3,7 +3,9 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Indicator};
-use nightshift_pipeline::{CaseId, Change, Cleared};
+use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::port::Cleared;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::desk;

@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::{Leaning, Urgency, Verdict};
-use nightshift_pipeline::{CaseId, CaseRow, CaseStatus, DeskStatus};
+use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
+use nightshift_pipeline::case::{CaseId, CaseRow, CaseStatus};
+use nightshift_pipeline::desk::DeskStatus;
 use rusqlite::types::Type;
 use rusqlite::{Error, Row};
 

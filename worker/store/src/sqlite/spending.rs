@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
-use nightshift_pipeline::{CaseId, CaseRow, Charge, DaySpent, Spending, StoreError};
+use nightshift_pipeline::budget::{Charge, DaySpent};
+use nightshift_pipeline::case::{CaseId, CaseRow};
+use nightshift_pipeline::port::{Spending, StoreError};
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;

@@ -1,9 +1,9 @@
 //! What only SQLite promises: files, locks, and the leases of dead processes and of other containers.
 
-use nightshift_pipeline::{
-    Admission, AdmissionPolicy, CaseFilter, CaseStatus, Cases, Charge, Inbox, Lane, Outbox,
-    StoreError,
-};
+use nightshift_pipeline::admission::{Admission, AdmissionPolicy};
+use nightshift_pipeline::budget::Charge;
+use nightshift_pipeline::case::{CaseFilter, CaseStatus, Lane};
+use nightshift_pipeline::port::{Cases, Inbox, Outbox, StoreError};
 
 use super::*;
 use crate::conformance::{MINER, arrivals, opened};

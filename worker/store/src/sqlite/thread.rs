@@ -3,8 +3,9 @@
 
 use std::sync::mpsc;
 
-use nightshift_engine::UnreadableEvent;
-use nightshift_pipeline::{CaseStatus, StoreError};
+use nightshift_engine::journal::UnreadableEvent;
+use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::port::StoreError;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 

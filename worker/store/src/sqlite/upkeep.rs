@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{Kept, Purge, StoreError, Upkeep};
+use nightshift_pipeline::port::StoreError;
+use nightshift_pipeline::upkeep::{Kept, Purge, Upkeep};
 use rusqlite::{Connection, params};
 
 use super::purge::{DROP_LETTER, DROP_RAW};

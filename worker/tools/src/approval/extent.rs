@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 use nightshift_alert::{Indicator, IndicatorKind, Role};
-use nightshift_engine::{Extent, Listed};
+use nightshift_engine::exoneration::{Extent, Listed};
 
 use crate::pattern::networks;
 use crate::register::Fields;

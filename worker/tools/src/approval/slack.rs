@@ -1,6 +1,7 @@
 //! The minutes by which an event may lie outside the window of a row.
 
-use nightshift_engine::{MAX_SLACK_MINS, ToolOutput};
+use nightshift_engine::exoneration::MAX_SLACK_MINS;
+use nightshift_engine::tool::ToolOutput;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

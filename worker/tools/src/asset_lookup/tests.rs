@@ -1,4 +1,5 @@
-use nightshift_engine::{NotCleared, check};
+use nightshift_engine::exoneration::NotCleared;
+use nightshift_engine::verdict_policy::check;
 use serde_json::{Value, json};
 
 use super::*;

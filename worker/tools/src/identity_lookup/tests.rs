@@ -1,4 +1,4 @@
-use nightshift_engine::check;
+use nightshift_engine::verdict_policy::check;
 use serde_json::json;
 
 use super::*;

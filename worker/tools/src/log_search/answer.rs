@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use nightshift_alert::{Flag, Indicator, IndicatorKind, Role};
-use nightshift_engine::ToolOutput;
+use nightshift_engine::tool::ToolOutput;
 use serde_json::{Map, Value, json};
 
 use super::Config;

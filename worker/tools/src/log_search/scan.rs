@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_engine::ToolError;
+use nightshift_engine::tool::ToolError;
 use serde_json::Value;
 
 use super::choice::{self, Deeds, Row};

@@ -5,7 +5,9 @@
 
 use chrono::Duration;
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Resource, Role};
-use nightshift_engine::{Exoneration, Extent, PersonDecision, Scope, Verdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::exoneration::{Exoneration, Extent, Scope};
+use nightshift_engine::port::PersonDecision;
 
 /// Kind of these exonerations.
 const KIND: &str = "person_verdict";

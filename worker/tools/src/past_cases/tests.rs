@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use nightshift_alert::{IndicatorKind, Severity};
-use nightshift_engine::Verdict;
+use nightshift_engine::conclusion::Verdict;
 use serde_json::json;
 
 use super::*;

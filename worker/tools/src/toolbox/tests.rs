@@ -1,4 +1,5 @@
-use nightshift_engine::{PastCase, PastQuery, Reach};
+use nightshift_engine::port::{PastCase, PastQuery};
+use nightshift_engine::tool::Reach;
 use serde_json::{Value, json};
 
 use super::*;

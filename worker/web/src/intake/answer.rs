@@ -6,7 +6,7 @@ use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use nightshift_pipeline::Fate;
+use nightshift_pipeline::port::Fate;
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::timeout;

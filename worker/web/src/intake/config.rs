@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use nightshift_engine::is_loopback;
+use nightshift_engine::reach::is_loopback;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;

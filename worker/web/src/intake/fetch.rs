@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use nightshift_engine::with_causes;
+use nightshift_engine::causes::with_causes;
 use reqwest::StatusCode;
 use reqwest::header::CACHE_CONTROL;
 use reqwest::redirect::Policy;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hmac::{Hmac, KeyInit, Mac};
-use nightshift_engine::Clock;
-use nightshift_pipeline::{Outgoing, Publish, PublishError};
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::port::{Outgoing, Publish, PublishError};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder};
 use secrecy::{ExposeSecret as _, SecretString};

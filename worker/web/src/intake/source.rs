@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_engine::{Measure, Meter};
-use nightshift_pipeline::{Fate, InboxRoom, Message, Settled, Source, SourceError, Unsettled};
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::Meter;
+use nightshift_pipeline::loops::InboxRoom;
+use nightshift_pipeline::port::{Fate, Message, Settled, Source, SourceError, Unsettled};
 use secrecy::SecretString;
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, timeout_at};

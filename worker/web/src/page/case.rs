@@ -9,8 +9,9 @@ mod report;
 mod trace;
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::{EvidenceId, fold};
-use nightshift_pipeline::CaseView;
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_engine::fold::fold;
+use nightshift_pipeline::case::CaseView;
 use serde::Serialize;
 
 use crate::DeliveryLinks;

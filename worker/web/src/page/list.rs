@@ -2,8 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::{Leaning, Verdict};
-use nightshift_pipeline::{CaseRow, CaseStatus, DeskStatus, PlaceCount};
+use nightshift_engine::conclusion::{Leaning, Verdict};
+use nightshift_pipeline::case::{CaseRow, CaseStatus};
+use nightshift_pipeline::desk::DeskStatus;
+use nightshift_pipeline::muted::PlaceCount;
 use serde::Serialize;
 
 use crate::query::{ListQuery, PAGE};

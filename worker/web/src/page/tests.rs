@@ -4,8 +4,10 @@ mod list;
 
 use std::sync::Arc;
 
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{Act, ActKind, CaseId, CaseStatus, Desk, DeskStatus, PersonVerdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case::{CaseId, CaseStatus};
+use nightshift_pipeline::desk::{Act, ActKind, Desk, DeskStatus};
+use nightshift_pipeline::feedback::PersonVerdict;
 
 use crate::testing::{Answer, ID, Store, failed, get, inconclusive, now, report, view};
 
@@ -352,7 +354,7 @@ async fn a_case_that_nobody_touched_says_that() {
 
 #[tokio::test]
 async fn deliveries_say_what_became_of_them() {
-    let shown = async |change: fn(&mut nightshift_pipeline::DeliveryRow)| {
+    let shown = async |change: fn(&mut nightshift_pipeline::case::DeliveryRow)| {
         let mut case = view(Some(report()));
         change(&mut case.deliveries[0]);
         get(Arc::new(Store::of(vec![case])), "/cases/k3f9").await

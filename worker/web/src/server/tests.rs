@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request;
-use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinSet;
 

@@ -1,8 +1,13 @@
 //! The actions of the buttons: storing the action, or opening a modal.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::{Measure, Verdict};
-use nightshift_pipeline::{Act, ActKind, CaseView, Language, NewPersonVerdict, StoreError};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::measure::Measure;
+use nightshift_pipeline::case::CaseView;
+use nightshift_pipeline::desk::{Act, ActKind};
+use nightshift_pipeline::feedback::NewPersonVerdict;
+use nightshift_pipeline::language::Language;
+use nightshift_pipeline::port::StoreError;
 use serde_json::Value;
 use tokio::time::timeout;
 use tracing::Instrument as _;
@@ -215,7 +220,7 @@ fn about(target: &Target, channel: &str) -> About {
 
 /// Returns the verdict that a person can agree with.
 pub(super) fn verdict(view: &CaseView) -> Option<Verdict> {
-    let is_failed = view.row.status == nightshift_pipeline::CaseStatus::Failed;
+    let is_failed = view.row.status == nightshift_pipeline::case::CaseStatus::Failed;
     view.row.verdict.filter(|_| !is_failed)
 }
 

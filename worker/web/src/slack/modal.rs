@@ -2,8 +2,9 @@
 //! <https://docs.slack.dev/reference/views/modal-views>, <https://docs.slack.dev/reference/block-kit>.
 
 use chrono::NaiveDate;
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{ACT_NOTE_CHARS, Language};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::desk::ACT_NOTE_CHARS;
+use nightshift_pipeline::language::Language;
 use serde_json::{Value, json};
 
 use super::payload::About;

@@ -4,8 +4,11 @@
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use nightshift_alert::text::{cut, plain};
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{CaseStatus, CaseView, Language, Match, MutePreview, NewMute};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case::{CaseStatus, CaseView};
+use nightshift_pipeline::language::Language;
+use nightshift_pipeline::muted::{MutePreview, NewMute};
+use nightshift_pipeline::route::Match;
 
 /// Period of the preview.
 pub(super) const LOOK_BACK: TimeDelta = TimeDelta::days(30);
@@ -242,7 +245,7 @@ fn told_ja(preview: &MutePreview) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::type_matches;
+    use nightshift_engine::exoneration::type_matches;
     use proptest::prelude::*;
 
     use super::*;

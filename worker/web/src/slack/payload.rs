@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use nightshift_pipeline::CaseId;
+use nightshift_pipeline::case::CaseId;
 use serde::{Deserialize, Serialize};
 use tracing::field::Empty;
 use tracing::{Span, error_span};

@@ -1,7 +1,7 @@
 //! Names and notes of people in the form in which they are stored.
 
 use nightshift_alert::text::{cut, plain, strip_hidden};
-use nightshift_pipeline::{ACT_NAME_CHARS, ACT_NOTE_CHARS};
+use nightshift_pipeline::desk::{ACT_NAME_CHARS, ACT_NOTE_CHARS};
 
 use super::payload::User;
 

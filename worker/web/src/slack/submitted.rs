@@ -1,8 +1,10 @@
 //! The submit of a modal. The person and the current state of the case are checked again.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{ActKind, Language, StoreError};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::language::Language;
+use nightshift_pipeline::port::StoreError;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tracing::Instrument as _;

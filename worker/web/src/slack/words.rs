@@ -1,8 +1,11 @@
 //! Texts for people who click, in the language of their workspace.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{CaseId, CaseStatus, CaseView, Language, PersonVerdict, StoreError};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case::{CaseId, CaseStatus, CaseView};
+use nightshift_pipeline::feedback::PersonVerdict;
+use nightshift_pipeline::language::Language;
+use nightshift_pipeline::port::StoreError;
 use tokio::time::error::Elapsed;
 
 use super::deed::Answer;

@@ -3,10 +3,12 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::TraceContext;
-use nightshift_pipeline::{
-    Act, CaseId, Decided, Desk, Feedback, Mute, MutePreview, MuteRow, Mutes, NewMute,
-    NewPersonVerdict, PersonVerdict, StoreError,
-};
+use nightshift_pipeline::admission::Mute;
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::desk::{Act, Desk};
+use nightshift_pipeline::feedback::{Decided, NewPersonVerdict, PersonVerdict};
+use nightshift_pipeline::muted::{MutePreview, MuteRow, NewMute};
+use nightshift_pipeline::port::{Feedback, Mutes, StoreError};
 
 use super::Store;
 

@@ -1,6 +1,6 @@
 //! Reports for tests, as the pipeline makes them.
 
-use nightshift_pipeline::Report;
+use nightshift_pipeline::report::Report;
 use serde_json::{Value, json};
 
 use super::ID;

@@ -1,6 +1,7 @@
 mod hostile;
 
-use nightshift_engine::{Setting, fold};
+use nightshift_engine::fold::fold;
+use nightshift_engine::question::Setting;
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,6 +1,7 @@
 //! Adaptive and direct cases: one decision after the other, or one implicit step.
 
-use nightshift_engine::{Mode, StepOutcome, Strategy};
+use nightshift_engine::plan::{Mode, StepOutcome};
+use nightshift_engine::strategy::Strategy;
 use serde_json::{Value, json};
 
 use super::scripted::{Scripted, conclusion, makes, result, said, says, step};

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use nightshift_engine::{Allowance, Analyst, Cost, History, Limits, fold};
+use nightshift_engine::allowance::Allowance;
+use nightshift_engine::fold::fold;
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::port::Analyst;
+use nightshift_engine::strategy::History;
 use serde_json::{Value, json};
 
 use super::scripted::{Scripted, makes, plan, result, said, says, step};
@@ -335,7 +339,7 @@ async fn the_time_of_a_question_is_printed() {
         "text": format!("line {n} of a log that an alert carries with it, of some length")})).collect::<Vec<_>>()}).into();
     let mut world = World::miner();
     world.opened = opened(alert);
-    let question = nightshift_engine::fold(&world.events())
+    let question = nightshift_engine::fold::fold(&world.events())
         .plan_question()
         .unwrap();
     for playbooks in [None, Some(Arc::new(Playbooks::shipped()))] {

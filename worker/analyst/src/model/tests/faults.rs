@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use nightshift_engine::{Analyst, AskError, NoAnswer, PlanAnswer, StepStatus, Verdict, fold};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::fold::fold;
+use nightshift_engine::plan::StepStatus;
+use nightshift_engine::port::{Analyst, NoAnswer};
+use nightshift_engine::question::{AskError, PlanAnswer};
 use serde_json::{Value, json};
 
 use super::scripted::{Scripted, answer, conclusion, makes, plan, result, said, says, step};
@@ -244,7 +248,9 @@ fn a16_a_refusal_ends_in_a_report_with_the_severity_kept() {
 /// Returns a case of one step whose turns the test answers.
 fn one_step(
     turns: impl Fn(&ChatRequest) -> ChatAnswer + Send + Sync + 'static,
-    answers: impl Fn(&nightshift_engine::ToolCall) -> Result<Value, nightshift_engine::ToolError>
+    answers: impl Fn(
+        &nightshift_engine::tool::ToolCall,
+    ) -> Result<Value, nightshift_engine::tool::ToolError>
     + Send
     + Sync
     + 'static,

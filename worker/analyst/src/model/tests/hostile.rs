@@ -1,7 +1,9 @@
 //! A compromised model that obeys everything it reads. No test here depends on its good will.
 
 use nightshift_alert::{ReadOptions, read};
-use nightshift_engine::{Cap, ToolCall, ToolError, Verdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::limits::Cap;
+use nightshift_engine::tool::{ToolCall, ToolError};
 use serde_json::{Value, json};
 
 use super::scripted::{Scripted, makes, plan, result, said, says, step};

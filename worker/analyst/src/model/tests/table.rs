@@ -1,6 +1,6 @@
 //! The table of the design document: what each question holds, and what it does not.
 
-use nightshift_engine::History;
+use nightshift_engine::strategy::History;
 use serde_json::json;
 
 use super::scripted::{Scripted, makes, result, said, says};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use nightshift_engine::{Analyst, fold};
+use nightshift_engine::fold::fold;
+use nightshift_engine::port::Analyst;
 use serde_json::{Value, json};
 
 use super::economy::bytes;

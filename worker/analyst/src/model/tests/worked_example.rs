@@ -1,7 +1,8 @@
 //! The worked example of reference R1: three steps, the second of which finds nothing, so that reflection adds a
 //! fourth.
 
-use nightshift_engine::{Mode, StepOutcome, Verdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::plan::{Mode, StepOutcome};
 use serde_json::json;
 
 use super::scripted::{Scripted, conclusion, makes, plan, result, said, says, step};

@@ -5,11 +5,18 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, IndicatorKind as K, ReadOptions, read};
-use nightshift_engine::{
-    AnalystKind, Argument, ArgumentKind, CallContext, Clock, ConcludeQuestion, Conclusion, Conduct,
-    Cost, End, Event, EventBody, Exonerator, JOURNAL_VERSION, Journal, JournalError, Limits,
-    NoMeter, Opened, Ports, Reach, Ruled, State, ToolCall, ToolError, ToolOutput, ToolSpec,
-    Toolbox, drive, evidence_read, fold,
+use nightshift_engine::conclusion::Conclusion;
+use nightshift_engine::driver::{End, Ports, drive};
+use nightshift_engine::event::{AnalystKind, Event, EventBody, JOURNAL_VERSION, Opened};
+use nightshift_engine::evidence_read;
+use nightshift_engine::fold::fold;
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::port::{Clock, Exonerator, Journal, JournalError, NoMeter, Ruled, Toolbox};
+use nightshift_engine::question::ConcludeQuestion;
+use nightshift_engine::state::State;
+use nightshift_engine::strategy::Conduct;
+use nightshift_engine::tool::{
+    Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec,
 };
 use serde_json::{Value, json};
 

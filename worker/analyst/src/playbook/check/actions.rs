@@ -2,7 +2,7 @@
 //! never advised.
 
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::{ActionTemplate, PLACEHOLDERS};
+use nightshift_engine::catalogue::{ActionTemplate, PLACEHOLDERS};
 
 use super::place::{Report, unknown};
 use crate::playbook::form::Playbook;

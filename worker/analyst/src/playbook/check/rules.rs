@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use nightshift_engine::{ToolSpec, Verdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::tool::ToolSpec;
 use toml::Spanned;
 
 use super::place::{Report, unknown};

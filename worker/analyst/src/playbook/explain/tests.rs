@@ -1,4 +1,5 @@
-use nightshift_engine::{Limits, ToolSpec};
+use nightshift_engine::limits::Limits;
+use nightshift_engine::tool::ToolSpec;
 
 use super::{Explanation, explain};
 use crate::playbook::tests::alerts::{dns, made_for};

@@ -1,7 +1,9 @@
 //! Decides how a call was answered: whether it failed, and whether the answer is complete.
 
 use nightshift_alert::{Alert, IndicatorKind, Role};
-use nightshift_engine::{CallView, Evidence, Searched};
+use nightshift_engine::evidence::Evidence;
+use nightshift_engine::question::CallView;
+use nightshift_engine::searched::Searched;
 use serde_json::{Value as Json, json};
 
 /// Returns why a call gave no answer, or `None` when it gave one.

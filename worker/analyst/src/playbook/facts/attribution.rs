@@ -12,7 +12,8 @@ use chrono::{DateTime, Utc};
 use minijinja::{Environment, Error, State, Value};
 use nightshift_alert::IndicatorKind;
 use nightshift_engine::audit_event::call_name;
-use nightshift_engine::{Exoneration, clears};
+use nightshift_engine::exoneration::Exoneration;
+use nightshift_engine::verdict_policy::clears;
 
 use resource::is_subject;
 

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role, Severity};
-use nightshift_engine::{
-    Analyst, Answer, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision, Leaning, Mode,
-    NoAnswer, PlanAnswer, PlanQuestion, Reason, ReflectQuestion, Reflection, StepDraft,
-    StepOutcome, ToolCall, ToolError, TurnAnswer, TurnQuestion, Verdict,
+use nightshift_engine::conclusion::{ConclusionDraft, Leaning, Reason, Verdict};
+use nightshift_engine::plan::{Mode, StepDraft, StepOutcome};
+use nightshift_engine::port::{Analyst, Answer, NoAnswer};
+use nightshift_engine::question::{
+    ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion, ReflectQuestion,
+    Reflection, TurnAnswer, TurnQuestion,
 };
+use nightshift_engine::tool::{ToolCall, ToolError};
 use serde_json::{Value, json};
 
 use super::alerts::{dns, sample};
@@ -263,7 +266,11 @@ fn a_rule_that_cannot_be_evaluated_clears_nothing_for_anybody() {
 
 /// Returns the conclusion of a model that looks up these values, one of which is our own, and proposes a false
 /// positive.
-fn own(alert: Alert, looked_up: &[&str], also: Vec<ToolCall>) -> nightshift_engine::Conclusion {
+fn own(
+    alert: Alert,
+    looked_up: &[&str],
+    also: Vec<ToolCall>,
+) -> nightshift_engine::conclusion::Conclusion {
     let ours: Answers = |kind, arguments| match (kind, &arguments["indicator"]) {
         ("watchlist", asked) if asked == "10.20.31.7" => Ok(on_list("own", arguments)),
         _ => reads(kind, arguments),

@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
-use nightshift_engine::{Exoneration, ToolError, Verdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::exoneration::Exoneration;
+use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::{made_for, sample};

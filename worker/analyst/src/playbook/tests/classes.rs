@@ -1,7 +1,8 @@
 //! Tests over findings in which nobody acted: failed checks, vulnerabilities, sensitive data.
 
 use nightshift_alert::{Alert, Class, Detail, DetailKind, Indicator, IndicatorKind, Role};
-use nightshift_engine::{Leaning, ToolError, Verdict};
+use nightshift_engine::conclusion::{Leaning, Verdict};
+use nightshift_engine::tool::ToolError;
 use serde_json::Value;
 
 use super::alerts::dns;

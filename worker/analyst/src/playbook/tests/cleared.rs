@@ -1,7 +1,9 @@
 //! Tests that a record clears an alert only if the log of the activity is complete.
 
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::{Exoneration, ToolError, Verdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::exoneration::Exoneration;
+use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::{made_for, sample};

@@ -4,7 +4,8 @@
 use nightshift_alert::{
     Alert, Detail, DetailKind, Indicator, IndicatorKind, Outcome, Role, Severity,
 };
-use nightshift_engine::{Leaning, ToolError, Verdict};
+use nightshift_engine::conclusion::{Leaning, Verdict};
+use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::{case, dns, finding, sample};

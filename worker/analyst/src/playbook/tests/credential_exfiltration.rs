@@ -1,5 +1,7 @@
 use nightshift_alert::{Indicator, IndicatorKind, Role};
-use nightshift_engine::{Conclusion, Leaning, Reason, StepOutcome, ToolError, Verdict};
+use nightshift_engine::conclusion::{Conclusion, Leaning, Reason, Verdict};
+use nightshift_engine::plan::StepOutcome;
+use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::sample;

@@ -1,5 +1,7 @@
 use nightshift_alert::{IndicatorKind, Severity};
-use nightshift_engine::{Confidence, Leaning, Reason, StepOutcome, ToolError, Verdict};
+use nightshift_engine::conclusion::{Confidence, Leaning, Reason, Verdict};
+use nightshift_engine::plan::StepOutcome;
+use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::{made_for, mining_pod, pool_lookup, scc_miner};

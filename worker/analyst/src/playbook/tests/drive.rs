@@ -7,11 +7,18 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 use nightshift_alert::{Alert, IndicatorKind, Role};
-use nightshift_engine::{
-    Analyst, AnalystKind, Argument, ArgumentKind, CallContext, Clock, Conclusion, Conduct, Cost,
-    End, Event, EventBody, Exoneration, Extent, JOURNAL_VERSION, Journal, JournalError, Limits,
-    Listed, NoMeter, Opened, Ports, Reach, Scope, State, Step, Strategy, ToolCall, ToolError,
-    ToolOutput, ToolSpec, Toolbox, Verdict, drive, fold,
+use nightshift_engine::conclusion::{Conclusion, Verdict};
+use nightshift_engine::driver::{End, Ports, drive};
+use nightshift_engine::event::{AnalystKind, Event, EventBody, JOURNAL_VERSION, Opened};
+use nightshift_engine::exoneration::{Exoneration, Extent, Listed, Scope};
+use nightshift_engine::fold::fold;
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::plan::Step;
+use nightshift_engine::port::{Analyst, Clock, Journal, JournalError, NoMeter, Toolbox};
+use nightshift_engine::state::State;
+use nightshift_engine::strategy::{Conduct, Strategy};
+use nightshift_engine::tool::{
+    Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec,
 };
 use serde_json::{Value, json};
 

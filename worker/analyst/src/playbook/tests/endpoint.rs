@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use nightshift_alert::feed::{FIELDS, GenericFeed};
 use nightshift_alert::{Alert, DetailKind, IndicatorKind, ReadOptions, read};
-use nightshift_engine::{Leaning, ToolError, Verdict};
+use nightshift_engine::conclusion::{Leaning, Verdict};
+use nightshift_engine::tool::ToolError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

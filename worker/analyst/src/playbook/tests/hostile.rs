@@ -1,7 +1,8 @@
 //! Tests that text of an attacker is never evaluated, and that no answer of a tool makes an evaluation panic.
 
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::{ToolError, Verdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::tool::ToolError;
 use proptest::prelude::*;
 use serde_json::Value;
 

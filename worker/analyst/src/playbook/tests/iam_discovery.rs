@@ -1,5 +1,7 @@
 use nightshift_alert::{Alert, Indicator, IndicatorKind, ReadOptions, Role};
-use nightshift_engine::{Leaning, StepOutcome, ToolError, Verdict};
+use nightshift_engine::conclusion::{Leaning, Verdict};
+use nightshift_engine::plan::StepOutcome;
+use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::sample;

@@ -1,5 +1,7 @@
 use nightshift_alert::{Alert, IndicatorKind, Severity};
-use nightshift_engine::{Exoneration, Leaning, Listed, Reason, ToolError, Verdict};
+use nightshift_engine::conclusion::{Leaning, Reason, Verdict};
+use nightshift_engine::exoneration::{Exoneration, Listed};
+use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::sample;

@@ -1,7 +1,7 @@
 //! Tests of the playbooks that distinguish what a machine does from what is done to it.
 
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::{Leaning, Verdict};
+use nightshift_engine::conclusion::{Leaning, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::made_for;

@@ -1,5 +1,6 @@
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
-use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
+use nightshift_engine::conclusion::{Leaning, Reason, Verdict};
+use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::{made_for, sample};

@@ -1,5 +1,6 @@
 use nightshift_alert::{Indicator, IndicatorKind, Role};
-use nightshift_engine::{Leaning, ToolError, Verdict};
+use nightshift_engine::conclusion::{Leaning, Verdict};
+use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::made_for;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use nightshift_engine::Analyst;
+use nightshift_engine::port::Analyst;
 
 use super::alerts::{dns, sample};
 use super::drive::{ALL, World, nothing};

@@ -1,5 +1,6 @@
 use nightshift_alert::{Indicator, IndicatorKind, Role};
-use nightshift_engine::{ActionChoice, Known, ToolSpec, fill};
+use nightshift_engine::catalogue::{ActionChoice, Known, fill};
+use nightshift_engine::tool::ToolSpec;
 
 use super::alerts::sample;
 use super::drive::{ALL, spec};

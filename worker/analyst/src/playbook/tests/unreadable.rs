@@ -1,5 +1,5 @@
 use nightshift_alert::{Provider, Severity};
-use nightshift_engine::{Leaning, Reason, Verdict};
+use nightshift_engine::conclusion::{Leaning, Reason, Verdict};
 
 use super::alerts::sample;
 use super::drive::{DEFAULT, World, nothing};

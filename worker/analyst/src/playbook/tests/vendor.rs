@@ -1,7 +1,8 @@
 //! Tests over findings as vendors send them: which playbook they get, and what the report says and advises.
 
 use nightshift_alert::{Detail, DetailKind, Direction, IndicatorKind};
-use nightshift_engine::{Leaning, ToolError, Verdict};
+use nightshift_engine::conclusion::{Leaning, Verdict};
+use nightshift_engine::tool::ToolError;
 use serde_json::Value;
 
 use super::alerts::{dns, vendor};

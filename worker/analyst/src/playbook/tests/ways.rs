@@ -1,7 +1,9 @@
 //! Tests that the guarantees of a playbook hold under every strategy.
 
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
-use nightshift_engine::{Reason, Strategy, ToolError, Verdict};
+use nightshift_engine::conclusion::{Reason, Verdict};
+use nightshift_engine::strategy::Strategy;
+use nightshift_engine::tool::ToolError;
 use serde_json::{Value, json};
 
 use super::alerts::sample;

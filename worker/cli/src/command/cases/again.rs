@@ -1,6 +1,6 @@
 //! `nightshift cases retry` and `cancel`.
 
-use nightshift_pipeline::{Act, ActKind};
+use nightshift_pipeline::desk::{Act, ActKind};
 use serde_json::json;
 
 use super::feedback::who;

@@ -1,7 +1,7 @@
 //! `nightshift cases ack`, `assign` and `close`: the actions of a person on a case.
 
 use nightshift_alert::text::plain as clean;
-use nightshift_pipeline::{ACT_NAME_CHARS, ACT_NOTE_CHARS, Act, ActKind, Desk};
+use nightshift_pipeline::desk::{ACT_NAME_CHARS, ACT_NOTE_CHARS, Act, ActKind, Desk};
 
 use super::feedback::who;
 use crate::args::{CasesAct, CasesAssign};

@@ -1,7 +1,9 @@
 //! `nightshift cases show ID --events`: the journal of a case with one line per event.
 
-use nightshift_engine::{Event, EventBody, Outcome, TurnAnswer, read_event};
-use nightshift_pipeline::JournalLine;
+use nightshift_engine::event::{Event, EventBody, Outcome};
+use nightshift_engine::journal::read_event;
+use nightshift_engine::question::TurnAnswer;
+use nightshift_pipeline::export::JournalLine;
 
 use crate::args::CasesShow;
 use crate::exit::Exit;

@@ -12,9 +12,12 @@ pub(super) async fn run(app: &App, options: &CasesExport) -> Result<(), Exit> {
         None => app.store.journal(&row.id, None).await?,
         revision => journal::of(app, &row, revision).await?,
     };
-    let (file, head) =
-        nightshift_pipeline::export(&row.id, &format!("nightshift {}", sender().version), &lines)
-            .map_err(|error| Exit::Failed(error.into()))?;
+    let (file, head) = nightshift_pipeline::export::export(
+        &row.id,
+        &format!("nightshift {}", sender().version),
+        &lines,
+    )
+    .map_err(|error| Exit::Failed(error.into()))?;
     let Some(out) = &options.out else {
         return print(&file);
     };

@@ -1,7 +1,10 @@
 //! `nightshift cases agree` and `disagree`: the opinion of a person about a verdict.
 
-use nightshift_engine::{Measure, Meter as _, Verdict};
-use nightshift_pipeline::{Language, NewPersonVerdict, PersonVerdict};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::Meter as _;
+use nightshift_pipeline::feedback::{NewPersonVerdict, PersonVerdict};
+use nightshift_pipeline::language::Language;
 
 use crate::args::{CasesAct, CasesDisagree};
 use crate::config::user;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, IsTerminal as _};
 
-use nightshift_pipeline::Purge;
+use nightshift_pipeline::upkeep::Purge;
 
 use crate::args::CasesPurge;
 use crate::exit::Exit;

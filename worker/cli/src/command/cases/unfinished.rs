@@ -1,7 +1,8 @@
 //! A case without a report: the facts of its alert and its progress.
 
 use nightshift_alert::text::plain_value;
-use nightshift_pipeline::{CaseView, Report};
+use nightshift_pipeline::case::CaseView;
+use nightshift_pipeline::report::Report;
 
 use crate::output::plain;
 use crate::progress::plan_lines;
@@ -20,7 +21,7 @@ pub(super) fn text(view: &CaseView) -> String {
         row.shown_severity()
     )];
     lines.extend(facts(&report));
-    let state = nightshift_engine::fold(&view.events);
+    let state = nightshift_engine::fold::fold(&view.events);
     if let Some(plan) = &state.plan {
         lines.extend(plan_lines(plan));
         for step in &plan.steps {
@@ -69,7 +70,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use nightshift_alert::ReadOptions;
-    use nightshift_pipeline::{CaseId, CaseRow, CaseStatus, Desk, Message, read_message};
+    use nightshift_pipeline::case::{CaseId, CaseRow, CaseStatus};
+    use nightshift_pipeline::desk::Desk;
+    use nightshift_pipeline::intake::read_message;
+    use nightshift_pipeline::port::Message;
 
     use super::*;
 

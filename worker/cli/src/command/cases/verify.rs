@@ -1,7 +1,7 @@
 //! `nightshift cases verify`: checks an exported journal. It needs only the file.
 
-use nightshift_engine::{Checked, Violation};
-use nightshift_pipeline::{ExportError, VerifiedExport, VerifiedRevision, verify_export};
+use nightshift_engine::verify::{Checked, Violation};
+use nightshift_pipeline::export::{ExportError, VerifiedExport, VerifiedRevision, verify_export};
 use serde::Serialize;
 
 use crate::args::CasesVerify;

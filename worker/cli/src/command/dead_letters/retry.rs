@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_pipeline::{Arrival, Message, read_message, trace_accepted};
+use nightshift_pipeline::intake::{Arrival, read_message};
+use nightshift_pipeline::port::Message;
+use nightshift_pipeline::spans::accepted as trace_accepted;
 
 use crate::config::Source;
 use crate::exit::Exit;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use nightshift_alert::ReadOptions;
-use nightshift_pipeline::{CaseFilter, CaseRow};
+use nightshift_pipeline::case::{CaseFilter, CaseRow};
 
 use super::material;
 use super::source::NAME;
@@ -120,7 +120,7 @@ fn is_unreadable(key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_pipeline::unreadable_alert;
+    use nightshift_pipeline::intake::unreadable_alert;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
+use nightshift_pipeline::port::{Message, Settled, Source, SourceError, Unsettled};
 
 pub(super) const NAME: &str = "demo";
 

@@ -1,6 +1,7 @@
 //! `nightshift destinations drop`: gives up pending deliveries to a destination that is no longer configured.
 
-use nightshift_pipeline::{GivenUp, Owed};
+use nightshift_pipeline::loops::GivenUp;
+use nightshift_pipeline::port::Owed;
 use serde_json::json;
 
 use crate::exit::Exit;

@@ -1,7 +1,7 @@
 //! Compares the host's clock with those that the other probes saw.
 
 use chrono::TimeDelta;
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 
 use super::look::Looked;
 use crate::args::Area;
@@ -62,7 +62,7 @@ fn as_looked(checkup: Checkup) -> Looked {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::Gravity;
+    use nightshift_engine::checkup::Gravity;
 
     use super::*;
 

@@ -1,9 +1,10 @@
 //! Checks across tables of the configuration: whether they fit together.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 use nightshift_llm::{KeyPlace, KeyRef};
-use nightshift_pipeline::{Canary, Match};
+use nightshift_pipeline::canary::Canary;
+use nightshift_pipeline::route::Match;
 use nightshift_store::without_password;
 use secrecy::ExposeSecret as _;
 

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use nightshift_engine::Checkup;
-use nightshift_pipeline::in_thread;
+use nightshift_engine::checkup::Checkup;
+use nightshift_pipeline::look::in_thread;
 use tokio::runtime::Handle;
 use tokio::task::{Id, JoinSet};
 use tokio::time::timeout;
@@ -180,7 +180,7 @@ fn progress() -> ProgressBar {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::Gravity;
+    use nightshift_engine::checkup::Gravity;
 
     use super::*;
 

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use nightshift_analyst::playbook::{Level, Playbooks, check};
-use nightshift_engine::{Checkup, ToolSpec};
+use nightshift_engine::checkup::Checkup;
+use nightshift_engine::tool::ToolSpec;
 
 use crate::config::{Loaded, carried};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use nightshift_engine::{Diagnosis, Gravity};
+use nightshift_engine::checkup::{Diagnosis, Gravity};
 use serde_json::{Value, json};
 
 use super::look::{Looked, label};

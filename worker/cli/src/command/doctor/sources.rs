@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 use secrecy::ExposeSecret as _;
 
 use crate::config::{Config, Source};

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nightshift_engine::{Checkup, Clock, Gravity, Toolbox};
+use nightshift_engine::checkup::{Checkup, Gravity};
+use nightshift_engine::port::{Clock, Toolbox};
 use nightshift_llm::KeyRef;
-use nightshift_pipeline::in_thread;
+use nightshift_pipeline::look::in_thread;
 use nightshift_store::Address;
 use nightshift_web::{HttpConfig, wrong_secrets};
 

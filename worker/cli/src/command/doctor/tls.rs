@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 
 /// Checks the system's authorities. `is_needed` says whether anything configured uses TLS.
 pub(super) fn roots(is_needed: bool) -> Checkup {

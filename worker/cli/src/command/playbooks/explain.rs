@@ -8,7 +8,8 @@ use nightshift_alert::Alert;
 use nightshift_analyst::playbook::{
     BenignRule, Candidate, Explanation, MatchedBy, PlannedStep, Register, Rule, explain,
 };
-use nightshift_engine::{Leaning, ToolCall, Verdict};
+use nightshift_engine::conclusion::{Leaning, Verdict};
+use nightshift_engine::tool::ToolCall;
 use serde::Serialize;
 
 use super::super::input;

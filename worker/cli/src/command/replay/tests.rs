@@ -1,4 +1,4 @@
-use nightshift_pipeline::StepLine;
+use nightshift_pipeline::replay::StepLine;
 use serde_json::json;
 
 use super::*;
@@ -13,14 +13,14 @@ fn side(verdict: &str, models: &[&str], proven: &[&str]) -> Side {
         profile: "default".to_owned(),
         models: models.iter().map(|model| (*model).to_owned()).collect(),
         verdict: serde_json::from_value(side["verdict"].clone()).unwrap(),
-        leaning: Some(nightshift_engine::Leaning::None),
-        reason: Some(nightshift_engine::Reason::SuspiciousActivity),
-        confidence: Some(nightshift_engine::Confidence::High),
+        leaning: Some(nightshift_engine::conclusion::Leaning::None),
+        reason: Some(nightshift_engine::conclusion::Reason::SuspiciousActivity),
+        confidence: Some(nightshift_engine::conclusion::Confidence::High),
         assessed_severity: Some(nightshift_alert::Severity::High),
         steps: vec![StepLine {
             description: "Who is 185.220.101.42".to_owned(),
-            status: nightshift_engine::StepStatus::Done,
-            outcome: Some(nightshift_engine::StepOutcome::Met),
+            status: nightshift_engine::plan::StepStatus::Done,
+            outcome: Some(nightshift_engine::plan::StepOutcome::Met),
             calls: vec![r#"watchlist({"indicator":"185.220.101.42"})"#.to_owned()],
         }],
         proven: proven.iter().map(|claim| (*claim).to_owned()).collect(),

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use nightshift_pipeline::{CanarySending, InboxRoom, Match, Source, Triaging};
+use nightshift_pipeline::canary::CanarySending;
+use nightshift_pipeline::loops::{InboxRoom, Triaging};
+use nightshift_pipeline::port::Source;
+use nightshift_pipeline::route::Match;
 use nightshift_web::{Bound, Doors, SourceReady};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

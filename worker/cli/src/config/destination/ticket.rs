@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nightshift_alert::Severity;
-use nightshift_engine::Verdict;
+use nightshift_engine::conclusion::Verdict;
 use nightshift_llm::KeyRef;
 use nightshift_report::{
     Access, GitHubConfig, JiraConfig, Language, Links, PagerDutyConfig, ServiceNowConfig,

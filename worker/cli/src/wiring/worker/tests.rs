@@ -2,7 +2,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Days, Utc};
-use nightshift_pipeline::{Kept, Purge};
+use nightshift_pipeline::upkeep::{Kept, Purge};
 
 use super::*;
 

@@ -3,7 +3,11 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::{ConclusionDraft, EvidenceId, Plan, StepId, Verdict, conclusion, fixture};
+use crate::conclude::conclusion;
+use crate::conclusion::{ConclusionDraft, Verdict};
+use crate::evidence::EvidenceId;
+use crate::fixture;
+use crate::plan::{Plan, StepId};
 
 fn said(state: &State) -> Vec<String> {
     gaps(state, &Prose::of(state))

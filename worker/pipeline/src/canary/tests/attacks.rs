@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Arrival;
 use crate::admission::{Admission, AdmissionPolicy, Ground, SetAside, admit};
+use crate::intake::Arrival;
 
 fn admitted(alert: Alert) -> Admission {
     let arrival = Arrival {

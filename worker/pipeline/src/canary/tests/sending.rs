@@ -5,15 +5,19 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use chrono::NaiveDate;
 use nightshift_alert::TraceContext;
-use nightshift_engine::Clock;
+use nightshift_engine::port::Clock;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::{
-    Act, Canaries, CaseId, Decided, DeliveryError, Desk, Doubt, Due, Feedback, InsteadOf,
-    NewPersonVerdict, Outbox, Outgoing, PersonVerdict, Publish, PublishError, Sent, StoreError,
+use crate::case::CaseId;
+use crate::desk::{Act, Desk};
+use crate::feedback::{Decided, NewPersonVerdict, PersonVerdict};
+use crate::port::{
+    Canaries, DeliveryError, Doubt, Due, Feedback, Outbox, Outgoing, Publish, PublishError, Sent,
+    StoreError,
 };
+use crate::report::InsteadOf;
 
 /// A clock two minutes after the beginning of an interval.
 struct Early;

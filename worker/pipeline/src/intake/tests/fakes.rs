@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
 
 use super::super::*;
-use crate::{SourceError, Unsettled};
+use crate::port::{SourceError, Unsettled};
 
 pub(super) const HOLD: Duration = Duration::from_secs(60);
 

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{HandingOn, LEASE};
-use crate::{CaseId, NotShown, Outbox, Owing, StoreError};
+use crate::case::CaseId;
+use crate::port::{Outbox, Owing, StoreError};
+use crate::report::NotShown;
 
 /// Cases of one round, far fewer than fit into the lease.
 const MOST: usize = 50;

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::{
-    CaseId, CaseView, Cases, Destination, InsteadOf, Missed, NotShown, Outbox, Report, Routes,
-    Showing, StoreError,
-};
+use crate::case::{CaseId, CaseView};
+use crate::port::{Cases, Destination, Outbox, StoreError};
+use crate::report::{InsteadOf, Missed, NotShown, Report};
+use crate::route::Routes;
+use crate::showing::Showing;
 
 /// Hands refused reports to other destinations.
 pub struct HandingOn {

@@ -5,9 +5,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::Delivering;
+use crate::case::CaseId;
 use crate::loops::pause;
+use crate::port::{Due, StoreError};
 use crate::spans;
-use crate::{CaseId, Due, StoreError};
 
 /// Reports that are read. A report behind more than these is left to a worker.
 const MOST_READ: usize = 1_000;

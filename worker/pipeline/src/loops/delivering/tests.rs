@@ -9,14 +9,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveTime, Utc};
-use nightshift_engine::{Clock, NoMeter};
+use nightshift_engine::port::{Clock, NoMeter};
 use tokio_util::sync::CancellationToken;
 
 use super::trying::REFUSED_WAIT;
 use super::{Delivering, HandingOn, IN_ORDER, MOST_PACED};
-use crate::{
-    CaseId, DeliveryError, Destination, Digest, DigestPlan, Routes, Sent, Showing, StoreError,
-};
+use crate::case::CaseId;
+use crate::digest::Digest;
+use crate::loops::DigestPlan;
+use crate::port::{DeliveryError, Destination, Sent, StoreError};
+use crate::route::Routes;
+use crate::showing::Showing;
 use outbox::{FakeOutbox, Stage};
 
 const PACE: Duration = Duration::from_secs(1);
@@ -160,7 +163,7 @@ struct NoDigest {
 }
 
 #[async_trait]
-impl crate::Digests for NoDigest {
+impl crate::port::Digests for NoDigest {
     async fn brought(&self, _: DateTime<Utc>, _: DateTime<Utc>) -> Result<Digest, StoreError> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         Err(StoreError::LeaseLost)

@@ -5,13 +5,15 @@
 
 use std::time::Duration;
 
-use nightshift_engine::Measure;
+use nightshift_engine::measure::Measure;
 use tracing::Instrument as _;
 
 use super::Delivering;
 use crate::delivery::{backoff, wait};
+use crate::desk::DeskStatus;
+use crate::port::{DeliveryError, Doubt, Due, Sent, StoreError};
+use crate::report::NotShown;
 use crate::spans;
-use crate::{DeliveryError, DeskStatus, Doubt, Due, NotShown, Sent, StoreError};
 
 /// Shortest time until a refused report is tried again if no other destination takes it.
 pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(60);

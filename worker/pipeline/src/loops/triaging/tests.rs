@@ -10,13 +10,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use nightshift_alert::Severity;
-use nightshift_engine::{Again, Leaning, Urgency, Verdict};
+use nightshift_engine::again::Again;
+use nightshift_engine::conclusion::{Leaning, Urgency, Verdict};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use world::World;
 
-use crate::StoreError;
+use crate::port::StoreError;
 
 /// Returns the seconds since the start of the first `most` queries within ten minutes.
 async fn asked(world: World, most: usize) -> Vec<u64> {

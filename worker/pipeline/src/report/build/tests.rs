@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use nightshift_engine::{Event, fold, read_event};
+use nightshift_engine::event::Event;
+use nightshift_engine::fold::fold;
+use nightshift_engine::journal::read_event;
 
 use super::*;
 

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Role};
-use nightshift_engine::{Evidence, State, ToolError};
+use nightshift_engine::evidence::Evidence;
+use nightshift_engine::state::State;
+use nightshift_engine::tool::ToolError;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

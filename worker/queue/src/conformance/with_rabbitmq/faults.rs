@@ -7,7 +7,7 @@ use super::super::proxy::{Mode, Proxy};
 use super::super::{ack, numbered, settled, until_down};
 use super::node::{Node, ctl};
 use super::*;
-use nightshift_pipeline::{Fate, Outgoing};
+use nightshift_pipeline::port::{Fate, Outgoing};
 
 /// Returns the address of a URL, and the URL through a proxy.
 fn through(url: &str, proxy: SocketAddr) -> String {

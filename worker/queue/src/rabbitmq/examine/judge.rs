@@ -1,6 +1,6 @@
 //! Judges what the settings of a queue mean for its messages. The code is pure.
 
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 use serde_json::Value;
 
 use crate::examine::{Fate, length, retention};
@@ -236,7 +236,7 @@ fn kept(facts: &Facts, checkup: &mut Checkup) {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::Gravity;
+    use nightshift_engine::checkup::Gravity;
     use serde_json::json;
 
     use super::*;

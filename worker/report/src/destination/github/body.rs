@@ -2,7 +2,9 @@
 //! comments made inert.
 
 use nightshift_alert::text::single_line;
-use nightshift_pipeline::{DeliveryError, Report, Showing};
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::super::{mark, ticket};

@@ -3,7 +3,7 @@
 //! fine-grained token with Metadata alone can read the repository as well. Only a real issue shows what the token may
 //! write.
 
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 use serde_json::Value;
 
 use super::super::rest::Call;

@@ -3,7 +3,8 @@
 
 mod looks;
 
-use nightshift_pipeline::{ActKind, DeliveryError, Destination as _};
+use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::port::{DeliveryError, Destination as _};
 
 use super::super::fake::Fake;
 use super::super::inert::{has_no_secret, links};
@@ -100,7 +101,7 @@ async fn limits_are_waited_out_though_they_look_like_refusals() {
 #[tokio::test]
 async fn an_issue_is_closed_for_the_reason_that_people_give() {
     let (fake, to) = repo().await;
-    let verdict = nightshift_engine::Verdict::FalsePositive;
+    let verdict = nightshift_engine::conclusion::Verdict::FalsePositive;
     let mut reasons = Vec::new();
     for (at, kind) in [ActKind::Closed, ActKind::Disagreed { verdict }]
         .into_iter()

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nightshift_engine::is_loopback;
+use nightshift_engine::reach::is_loopback;
 use reqwest::{Certificate, Client, Proxy, redirect, retry};
 use url::Url;
 

@@ -3,8 +3,8 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::{cut, redact, single_line, strip_hidden};
-use nightshift_engine::and_causes;
-use nightshift_pipeline::DeliveryError;
+use nightshift_engine::causes::and_causes;
+use nightshift_pipeline::port::DeliveryError;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde::de::DeserializeOwned;

@@ -1,7 +1,7 @@
 //! The calls of Jira's API and the meaning of its answers.
 
-use nightshift_engine::Verdict;
-use nightshift_pipeline::DeliveryError;
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::port::DeliveryError;
 use reqwest::Method;
 use serde_json::{Value, json};
 

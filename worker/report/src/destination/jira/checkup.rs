@@ -1,7 +1,7 @@
 //! The probe of Jira: the user of the token, the user's permissions in the project, and the issue type. It uses "Get
 //! current user", "Get my permissions" and "Get create metadata issue types for a project" of the REST API.
 
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 
 use super::super::rest::{Call, list, text};
 use super::JiraDestination;

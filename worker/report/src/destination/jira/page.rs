@@ -1,7 +1,9 @@
 //! The contents of issues and comments, made from the report.
 
 use nightshift_alert::text::single_line;
-use nightshift_pipeline::{DeliveryError, Report, Showing};
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::super::{mark, ticket};
@@ -94,7 +96,7 @@ fn labels(report: &Report, config: &JiraConfig) -> Result<Vec<String>, DeliveryE
 }
 
 /// Returns the label of a verdict, such as `true-positive`.
-pub(super) fn verdict_label(verdict: nightshift_engine::Verdict) -> String {
+pub(super) fn verdict_label(verdict: nightshift_engine::conclusion::Verdict) -> String {
     verdict.as_str().replace('_', "-")
 }
 

@@ -4,7 +4,8 @@
 mod looks;
 mod with_adf_schema;
 
-use nightshift_pipeline::{ActKind, DeliveryError, Destination as _};
+use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::port::{DeliveryError, Destination as _};
 use serde_json::json;
 
 use super::super::fake::{Fake, Fault};

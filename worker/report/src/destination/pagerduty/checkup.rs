@@ -1,7 +1,7 @@
 //! The probe of PagerDuty. The Events API has nothing to read, so the probe checks only the form of the key and that
 //! the server answers.
 
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 use secrecy::ExposeSecret as _;
 
 use super::super::checkup::reach;

@@ -1,7 +1,8 @@
 //! The event that pages, made from the report as plain text.
 
 use nightshift_alert::text::{plain, single_line};
-use nightshift_pipeline::{DeliveryError, Report};
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::report::Report;
 use serde_json::{Map, Value, json};
 
 use super::super::{case_id, outline, ticket};

@@ -2,7 +2,9 @@
 //! reopened it.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{ActKind, DeliveryError, Report};
+use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::report::Report;
 use proptest::prelude::*;
 
 use super::super::fake::{Fake, Fault};
@@ -147,7 +149,7 @@ async fn f26_a_page_again_whose_answer_is_lost_wakes_once_and_ends() {
 async fn what_people_call_wrong_is_resolved() {
     let (fake, to) = service().await;
     let first = case("k3f9-x2mq-7d1w");
-    let verdict = nightshift_engine::Verdict::FalsePositive;
+    let verdict = nightshift_engine::conclusion::Verdict::FalsePositive;
     let mut trial = Trial::default();
     for showing in [&first, &acted(&first, ActKind::Disagreed { verdict })] {
         trial.show(&fake, &to, showing, Kill::Never).await.unwrap();

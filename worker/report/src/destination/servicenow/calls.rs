@@ -1,7 +1,7 @@
 //! The calls of the Table API and the meaning of its answers.
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::DeliveryError;
+use nightshift_pipeline::port::DeliveryError;
 use reqwest::Method;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The probe of ServiceNow: whether the table can be read with the column that finds incidents again.
 
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 
 use super::super::rest::{Call, list, text};
 use super::ServiceNowDestination;

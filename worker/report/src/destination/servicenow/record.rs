@@ -2,7 +2,9 @@
 //! HTML between `[code]` marks, which are removed here.
 
 use nightshift_alert::text::single_line;
-use nightshift_pipeline::{DeliveryError, Report, Showing};
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::Showing;
 use serde_json::{Map, Value, json};
 
 use super::super::{case_id, mark, outline, ticket};

@@ -3,7 +3,8 @@
 
 mod looks;
 
-use nightshift_pipeline::{ActKind, DeliveryError, Destination as _};
+use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::port::{DeliveryError, Destination as _};
 
 use super::super::fake::{Fake, Fault};
 use super::super::inert::{has_no_secret, links};
@@ -126,7 +127,7 @@ async fn a_limit_is_waited_out() {
 async fn who_called_it_wrong_is_noted_and_the_incident_resolved() {
     let (fake, to) = instance().await;
     let first = case("k3f9-x2mq-7d1w");
-    let verdict = nightshift_engine::Verdict::FalsePositive;
+    let verdict = nightshift_engine::conclusion::Verdict::FalsePositive;
     let settled = acted(&first, ActKind::Disagreed { verdict });
     let mut trial = Trial::default();
     trial.show(&fake, &to, &first, Kill::Never).await.unwrap();

@@ -1,7 +1,9 @@
 //! The message of a case as blocks, in the order of report.md, "In fifteen seconds". Parts without room go to the
 //! thread, and the message says so.
 
-use nightshift_pipeline::{CaseStatus, Report, Showing};
+use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::limits::{FALLBACK, FIELD, FIELDS, HEADER, SENTENCE, room};

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_engine::Clock;
-use nightshift_pipeline::{DeliveryError, Digest, Showing};
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::digest::Digest;
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::super::http::Repeat;

@@ -2,7 +2,9 @@
 //! and the receiver of the press decides whether the person may do them.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{DeskStatus, Report, Showing};
+use nightshift_pipeline::desk::DeskStatus;
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::Showing;
 use serde_json::{Value, json};
 
 use super::rich::{Sheet, plain_text, units};

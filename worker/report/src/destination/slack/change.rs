@@ -1,7 +1,8 @@
 //! What changed and what people did: the parts for a reader who sees a message again.
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{Act, ActKind, Desk, Showing};
+use nightshift_pipeline::desk::{Act, ActKind, Desk};
+use nightshift_pipeline::showing::Showing;
 
 use crate::Language;
 use crate::document::{differences, reasons};

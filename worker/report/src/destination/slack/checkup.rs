@@ -1,8 +1,8 @@
 //! The probe of Slack: the user and scopes of the token, and whether the channel can be read.
 //! <https://docs.slack.dev/reference/methods/auth.test>; the header `x-oauth-scopes` lists the scopes.
 
-use nightshift_engine::Checkup;
-use nightshift_pipeline::DeliveryError;
+use nightshift_engine::checkup::Checkup;
+use nightshift_pipeline::port::DeliveryError;
 
 use super::super::checkup::{WHY, reach, refused};
 use super::bot::Bot;

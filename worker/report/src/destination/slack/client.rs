@@ -2,8 +2,8 @@
 //! permanent. <https://docs.slack.dev/apis/web-api/>, errors of each method under
 //! <https://docs.slack.dev/reference/methods>.
 
-use nightshift_engine::Checkup;
-use nightshift_pipeline::DeliveryError;
+use nightshift_engine::checkup::Checkup;
+use nightshift_pipeline::port::DeliveryError;
 use reqwest::RequestBuilder;
 use reqwest::header::CONTENT_TYPE;
 use secrecy::ExposeSecret as _;

@@ -1,6 +1,6 @@
 //! The daily digest as one message.
 
-use nightshift_pipeline::{Digest, DigestMute, FeedDay, OpenCase};
+use nightshift_pipeline::digest::{Digest, DigestMute, FeedDay, OpenCase};
 use serde_json::json;
 
 use super::blocks::{Message, Style};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_engine::Clock;
+use nightshift_engine::port::Clock;
 
 use super::bot::Rest;
 

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use nightshift_engine::Clock;
-use nightshift_pipeline::DeliveryError;
+use nightshift_engine::port::Clock;
+use nightshift_pipeline::port::DeliveryError;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 

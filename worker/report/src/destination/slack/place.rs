@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use nightshift_pipeline::DeliveryError;
+use nightshift_pipeline::port::DeliveryError;
 use serde_json::{Value, json};
 
 use super::client::{Api, Message};

@@ -10,7 +10,8 @@ mod view;
 use std::collections::VecDeque;
 
 use chrono::Utc;
-use nightshift_pipeline::{Report, Shown};
+use nightshift_pipeline::report::Report;
+use nightshift_pipeline::showing::Shown;
 
 use super::hands::Hands;
 use super::stub::{CHANNEL, Fault, Slack, TOKEN};

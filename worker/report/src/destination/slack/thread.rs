@@ -1,7 +1,7 @@
 //! The thread below the message: what did not fit there, then further findings, timeline, plan with results, evidence
 //! and indicators. Each message of the thread has its own key, so none is added twice.
 
-use nightshift_pipeline::Showing;
+use nightshift_pipeline::showing::Showing;
 
 use super::blocks::{Message, Style, reply, section};
 use super::limits::{BLOCK, FALLBACK, THREAD_PARTS};

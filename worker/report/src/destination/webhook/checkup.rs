@@ -1,7 +1,7 @@
 //! The probe of a webhook: whether the receiver answers. Nothing is posted, so only a real report shows whether the
 //! receiver accepts one.
 
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 
 use super::super::checkup::{WHY, reach};
 use super::WebhookDestination;

@@ -4,7 +4,8 @@
 //! not defanged.
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{DeliveryError, Report};
+use nightshift_pipeline::port::DeliveryError;
+use nightshift_pipeline::report::Report;
 use serde::Serialize;
 
 use super::super::case_id;

@@ -3,7 +3,7 @@
 //! of an event, it is the same at each attempt.
 
 use nightshift_alert::{CaseTrace, TraceContext};
-use nightshift_pipeline::Report;
+use nightshift_pipeline::report::Report;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde::Serialize;
 

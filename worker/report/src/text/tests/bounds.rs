@@ -1,8 +1,8 @@
 //! Tests of the bounds of each part, and of the references to the rest.
 
 use insta::assert_snapshot;
-use nightshift_engine::Stance;
-use nightshift_pipeline::{FindingEntry, Report};
+use nightshift_engine::finding::Stance;
+use nightshift_pipeline::report::{FindingEntry, Report};
 
 use crate::{fixture, text};
 

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::AnalystKind;
+use nightshift_engine::event::AnalystKind;
 
 use crate::document::instead_of;
 use crate::line::Line;
@@ -36,7 +36,7 @@ fn another_revision_says_first_what_changed_and_why_there_is_one() {
 }
 
 /// An unknown reason from a newer version is not shown verbatim.
-fn again_of_a_newer_version(report: &mut nightshift_pipeline::Report) {
+fn again_of_a_newer_version(report: &mut nightshift_pipeline::report::Report) {
     report.again.as_mut().unwrap().why = Some("moon_phase".into());
 }
 

@@ -1,9 +1,12 @@
 //! What a digest tells of a day.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{
-    ActKind, DIGEST_ROWS, Digest, Due, MOST_COUNTED, Match, NewMute, NewPersonVerdict,
-};
+use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::digest::{DIGEST_ROWS, Digest, MOST_COUNTED};
+use nightshift_pipeline::feedback::NewPersonVerdict;
+use nightshift_pipeline::muted::NewMute;
+use nightshift_pipeline::port::Due;
+use nightshift_pipeline::route::Match;
 
 use super::does;
 use crate::conformance::admission::arrival;

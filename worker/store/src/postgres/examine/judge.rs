@@ -1,6 +1,6 @@
 //! What the facts of a server mean for what is kept there. Pure.
 
-use nightshift_engine::Checkup;
+use nightshift_engine::checkup::Checkup;
 
 use crate::sqlite::ahead;
 

@@ -2,7 +2,8 @@
 
 use std::error::Error as _;
 
-use nightshift_engine::{Checkup, with_causes};
+use nightshift_engine::causes::with_causes;
+use nightshift_engine::checkup::Checkup;
 use rustls::CertificateError;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, Error};

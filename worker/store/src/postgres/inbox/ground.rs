@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, FeedState};
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{
-    AdmissionPolicy, Arrival, CaseId, CaseStatus, Ground, Known, Mute, Stage, Window,
-};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::admission::{AdmissionPolicy, Ground, Known, Mute, Stage, Window};
+use nightshift_pipeline::case::{CaseId, CaseStatus};
+use nightshift_pipeline::intake::Arrival;
 use tokio_postgres::Row;
 
 use crate::newer_version;

@@ -3,7 +3,9 @@
 
 use futures_util::future::{BoxFuture, FutureExt, try_join_all};
 use nightshift_alert::Alert;
-use nightshift_pipeline::{Arrival, CaseId, Change};
+use nightshift_pipeline::admission::Change;
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::intake::Arrival;
 
 use crate::postgres::database::Session;
 use crate::postgres::desk::REOPEN;

@@ -5,10 +5,12 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use nightshift_alert::Alert;
-use nightshift_pipeline::{
-    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Mute, Seen, SightingTimes, admit,
-    triaged,
+use nightshift_pipeline::admission::{
+    Admission, AdmissionPolicy, Mute, Seen, SightingTimes, admit, triaged,
 };
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::port::Accepted;
 use tokio_postgres::Row;
 
 use super::ground::{self, Facts};

@@ -1,7 +1,9 @@
 //! Writes what was decided: one statement for all rows of a table, all statements at once.
 
 use nightshift_alert::Alert;
-use nightshift_pipeline::{Admission, Arrival, CaseId, SightingTimes};
+use nightshift_pipeline::admission::{Admission, SightingTimes};
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::intake::Arrival;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Renewals beside a row that somebody has locked, and a connection on which nothing is heard.
 
-use nightshift_pipeline::Lease;
+use nightshift_pipeline::case::Lease;
 
 use super::*;
 

@@ -2,8 +2,9 @@
 //! for often.
 
 use nightshift_alert::Severity;
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{CaseFilter, CaseStatus, DeskStatus};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case::{CaseFilter, CaseStatus};
+use nightshift_pipeline::desk::DeskStatus;
 
 use crate::conformance::server::{TestDatabase, texts};
 use crate::postgres::list;

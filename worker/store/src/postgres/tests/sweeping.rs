@@ -1,6 +1,6 @@
 //! What is removed while somebody has a use for it.
 
-use nightshift_pipeline::{Kept, Purge, Upkeep};
+use nightshift_pipeline::upkeep::{Kept, Purge, Upkeep};
 use tokio::task::JoinSet;
 
 use super::*;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use nightshift_engine::{Checkup, Clock};
+use nightshift_engine::checkup::Checkup;
+use nightshift_engine::port::Clock;
 
 use super::cluster::as_server;
 use super::*;

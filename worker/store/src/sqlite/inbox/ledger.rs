@@ -1,6 +1,8 @@
 //! The ledger of arrivals: every accepted alert stands here once, with its place and the reason.
 
-use nightshift_pipeline::{Admission, Arrival, CaseId};
+use nightshift_pipeline::admission::Admission;
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::intake::Arrival;
 use rusqlite::{Connection, params};
 
 use crate::sqlite::row::{severity, time};

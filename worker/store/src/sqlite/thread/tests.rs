@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_pipeline::{AdmissionPolicy, Arrival, Cases, Charge, Claimed, Inbox, Lane};
+use nightshift_pipeline::admission::AdmissionPolicy;
+use nightshift_pipeline::budget::Charge;
+use nightshift_pipeline::case::Lane;
+use nightshift_pipeline::intake::Arrival;
+use nightshift_pipeline::port::{Cases, Claimed, Inbox};
 
 use super::*;
 use crate::conformance::{MINER, arrivals, whole_journal};

@@ -2,7 +2,7 @@
 //! resource.
 
 use nightshift_alert::{Indicator, IndicatorKind, Principal, PrincipalKind, Role};
-use nightshift_engine::Exoneration;
+use nightshift_engine::exoneration::Exoneration;
 use proptest::prelude::*;
 use serde_json::json;
 

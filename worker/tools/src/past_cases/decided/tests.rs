@@ -1,5 +1,6 @@
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::{NotCleared, check, clears};
+use nightshift_engine::exoneration::NotCleared;
+use nightshift_engine::verdict_policy::{check, clears};
 
 use super::*;
 use crate::testing::{alert, at};

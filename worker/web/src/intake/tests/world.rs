@@ -12,10 +12,12 @@ use axum::extract::State;
 use axum::http::{Request, StatusCode, Uri};
 use chrono::{DateTime, Utc};
 use nightshift_alert::ReadOptions;
-use nightshift_engine::{Clock, Measure, Meter};
-use nightshift_pipeline::{
-    Accepted, Admission, Arrival, Inbox, InboxRoom, Intake, Order, StoreError, Taking,
-};
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::{Clock, Meter};
+use nightshift_pipeline::admission::Admission;
+use nightshift_pipeline::intake::{Arrival, Intake, Order};
+use nightshift_pipeline::loops::{InboxRoom, Taking};
+use nightshift_pipeline::port::{Accepted, Inbox, StoreError};
 use rcgen::{
     CertificateParams, KeyPair, PKCS_RSA_SHA256, RsaKeySize, SigningKey as _, date_time_ymd,
 };
@@ -230,7 +232,7 @@ impl World {
     pub(super) async fn end(&mut self) {
         self.stop.cancel();
         self.taking.join_next().await.unwrap().unwrap();
-        assert!(nightshift_pipeline::Source::ready(self.source.as_ref()).is_err());
+        assert!(nightshift_pipeline::port::Source::ready(self.source.as_ref()).is_err());
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use nightshift_engine::{CommandId, Cost, EventBody};
-use nightshift_pipeline::CaseView;
+use nightshift_engine::event::{CommandId, EventBody};
+use nightshift_engine::limits::Cost;
+use nightshift_pipeline::case::CaseView;
 use serde::Serialize;
 
 use crate::shown::{Shown, took};

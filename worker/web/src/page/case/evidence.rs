@@ -2,7 +2,7 @@
 //! to the findings that quote it. Programs get the whole evidence from `/api/v1`.
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{EvidenceEntry, Report};
+use nightshift_pipeline::report::{EvidenceEntry, Report};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -74,7 +74,7 @@ fn view(
             .error
             .as_ref()
             .map(|error| Shown::sentence(&error.to_string())),
-        is_alert: entry.id == nightshift_engine::EvidenceId::ALERT,
+        is_alert: entry.id == nightshift_engine::evidence::EvidenceId::ALERT,
         findings: numbered
             .filter(|(_, finding)| finding.evidence.iter().any(|quote| quote.id == entry.id))
             .map(|(number, _)| number)

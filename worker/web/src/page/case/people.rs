@@ -1,8 +1,9 @@
 //! The case workflow: actions of people, the latest first, and the current status.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{Act, ActKind, CaseRow, CaseView, DeskStatus};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case::{CaseRow, CaseView};
+use nightshift_pipeline::desk::{Act, ActKind, DeskStatus};
 use serde::Serialize;
 
 use crate::page::list::desk_word;

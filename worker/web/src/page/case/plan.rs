@@ -1,9 +1,11 @@
 //! The plan as far as it has run.
 
-use nightshift_engine::{
-    EvidenceId, PlanUpdate, Prose, State, StepOutcome, StepStatus, UpdateRecord,
-};
-use nightshift_pipeline::{CaseRow, CaseStatus, Report};
+use nightshift_engine::conclude::Prose;
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_engine::plan::{PlanUpdate, StepOutcome, StepStatus, UpdateRecord};
+use nightshift_engine::state::State;
+use nightshift_pipeline::case::{CaseRow, CaseStatus};
+use nightshift_pipeline::report::Report;
 use serde::Serialize;
 
 use super::evidence::{Argument, arguments};
@@ -58,7 +60,7 @@ impl PlanView {
     pub(super) fn of_report(report: &Report, here: &[EvidenceId]) -> Self {
         let mut steps: Vec<_> = report.steps.iter().collect();
         steps.sort_by_key(|step| step.wave.unwrap_or(u32::MAX));
-        let row = |step: &&nightshift_pipeline::StepEntry| StepRow {
+        let row = |step: &&nightshift_pipeline::report::StepEntry| StepRow {
             id: Shown::foreign(&step.id.0, 12),
             status: class(step.status, step.outcome),
             words: words(step.status, step.outcome),
@@ -95,7 +97,7 @@ impl Progress {
         let plan = state.plan.as_ref();
         let steps = state.step_views();
         let prose = Prose::of(state);
-        let row_of = |view: &nightshift_engine::StepView| StepRow {
+        let row_of = |view: &nightshift_engine::question::StepView| StepRow {
             id: Shown::foreign(&view.step.id.0, 12),
             status: class(view.step.status, view.step.outcome),
             words: words(view.step.status, view.step.outcome),

@@ -1,8 +1,11 @@
 //! The findings with their quotes: reasons for the verdict, evidence against it, gaps, and what would decide the
 //! case.
 
-use nightshift_engine::{EvidenceId, Stance, Verdict};
-use nightshift_pipeline::{FindingEntry, Language, Report};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_engine::finding::Stance;
+use nightshift_pipeline::language::Language;
+use nightshift_pipeline::report::{FindingEntry, Report};
 use serde::Serialize;
 
 use super::{Cite, cites};

@@ -8,8 +8,11 @@ mod record;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::command;
-use nightshift_engine::{Action, EvidenceId};
-use nightshift_pipeline::{Language, Report, console_link};
+use nightshift_engine::catalogue::Action;
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_pipeline::console::console_link;
+use nightshift_pipeline::language::Language;
+use nightshift_pipeline::report::Report;
 use serde::Serialize;
 
 use super::plan::PlanView;

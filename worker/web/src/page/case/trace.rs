@@ -1,7 +1,7 @@
 //! Further data of the store: sightings, members of a storm, deliveries, revisions.
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{CaseView, DeliveryRow};
+use nightshift_pipeline::case::{CaseView, DeliveryRow};
 use serde::Serialize;
 
 use crate::DeliveryLinks;

@@ -1,7 +1,7 @@
 //! Tests of the list of cases.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::PlaceCount;
+use nightshift_pipeline::muted::PlaceCount;
 
 use super::*;
 
@@ -78,7 +78,7 @@ async fn the_list_is_shown_also_where_what_has_no_case_cannot_be_counted() {
 }
 
 /// Returns true positives with distinct ids and this severity.
-fn flood(many: usize, severity: Severity) -> Vec<nightshift_pipeline::CaseView> {
+fn flood(many: usize, severity: Severity) -> Vec<nightshift_pipeline::case::CaseView> {
     let one = |number: usize| {
         let mut one = view(None);
         one.row.id = CaseId(format!("{severity}-{number:04}"));

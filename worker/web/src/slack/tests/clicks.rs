@@ -1,7 +1,8 @@
 //! Tests of each button.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{Act, ActKind, CaseStatus};
+use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::desk::{Act, ActKind};
 
 use super::*;
 use crate::testing::{ID, failed};

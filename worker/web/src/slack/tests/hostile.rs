@@ -2,7 +2,7 @@
 //! anybody.
 
 use nightshift_alert::text::strip_hidden;
-use nightshift_pipeline::{ACT_NAME_CHARS, ACT_NOTE_CHARS};
+use nightshift_pipeline::desk::{ACT_NAME_CHARS, ACT_NOTE_CHARS};
 use proptest::prelude::*;
 
 use super::*;

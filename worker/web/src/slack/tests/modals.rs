@@ -1,8 +1,10 @@
 //! Tests of the contents of modals and their submits.
 
 use nightshift_alert::Severity;
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{ActKind, CaseView, MutePreview};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case::CaseView;
+use nightshift_pipeline::desk::ActKind;
+use nightshift_pipeline::muted::MutePreview;
 
 use super::*;
 use crate::testing::ID;

@@ -1,6 +1,6 @@
 //! Tests of signed requests that are posted again: they have no second effect.
 
-use nightshift_pipeline::{Act, ActKind, Desk};
+use nightshift_pipeline::desk::{Act, ActKind, Desk};
 
 use super::modals::{mutable, mute, verdict};
 use super::*;
@@ -51,7 +51,7 @@ async fn a_click_that_another_process_took_does_nothing_a_second_time() {
     let until = now() + chrono::TimeDelta::days(7);
     let name = "slack-1".to_owned();
     let disagreed = ActKind::Disagreed {
-        verdict: nightshift_engine::Verdict::FalsePositive,
+        verdict: nightshift_engine::conclusion::Verdict::FalsePositive,
     };
     let acts = [
         ActKind::Agreed,

@@ -1,8 +1,11 @@
 //! Tests of a workspace whose language is Japanese.
 
 use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{CaseId, MutePreview, PersonVerdict, StoreError};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::case::CaseId;
+use nightshift_pipeline::feedback::PersonVerdict;
+use nightshift_pipeline::muted::MutePreview;
+use nightshift_pipeline::port::StoreError;
 
 use super::super::payload::Target;
 use super::super::words;
@@ -125,7 +128,7 @@ async fn clicks_are_answered_in_japanese_where_the_desk_is() {
     insta::assert_snapshot!(said.join("\n"));
 }
 
-fn view_without_report() -> nightshift_pipeline::CaseView {
+fn view_without_report() -> nightshift_pipeline::case::CaseView {
     view(None)
 }
 
@@ -156,8 +159,8 @@ fn what_the_store_refuses_is_told_in_both_languages() {
     for language in Language::ALL {
         for error in [
             StoreError::NoVerdict(case()),
-            StoreError::NotOver(case(), nightshift_pipeline::CaseStatus::Running),
-            StoreError::NotOver(case(), nightshift_pipeline::CaseStatus::Queued),
+            StoreError::NotOver(case(), nightshift_pipeline::case::CaseStatus::Running),
+            StoreError::NotOver(case(), nightshift_pipeline::case::CaseStatus::Queued),
             StoreError::Unreadable(case(), "x".into()),
             StoreError::LeaseLost,
         ] {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nightshift_alert::Alert;
-use nightshift_engine::{Analyst, AskError, NoAnswer, PlanAnswer, fold};
+use nightshift_engine::fold::fold;
+use nightshift_engine::port::{Analyst, NoAnswer};
+use nightshift_engine::question::{AskError, PlanAnswer};
 
 use super::*;
 use crate::model::Settings;

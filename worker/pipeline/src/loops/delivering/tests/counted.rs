@@ -1,10 +1,14 @@
 //! Tests how attempts are counted, because operational alerts depend on it.
 
 use nightshift_alert::TraceContext;
-use nightshift_engine::{Measure, Meter};
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::Meter;
 
 use super::*;
-use crate::{Act, CanaryEnding, Decided, Desk, Feedback, NewPersonVerdict, PersonVerdict};
+use crate::canary::CanaryEnding;
+use crate::desk::{Act, Desk};
+use crate::feedback::{Decided, NewPersonVerdict, PersonVerdict};
+use crate::port::Feedback;
 
 #[derive(Default)]
 struct Counted(Mutex<Vec<&'static str>>);

@@ -8,14 +8,19 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
 use nightshift_alert::{CANARY_FEED, Severity};
-use nightshift_engine::Event;
+use nightshift_engine::event::Event;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing,
-    DeliveryError, Doubt, Due, InsteadOf, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow,
-    Mutes, NewMute, Outbox, Report, Sender, Sent, Showing, StoreError, Waited, Wake, sample_report,
+use crate::admission::Mute;
+use crate::budget::Charge;
+use crate::case::{Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, Waited};
+use crate::export::JournalLine;
+use crate::muted::{MutePreview, MuteRow, NewMute};
+use crate::port::{
+    Cases, Claimed, Closing, DeliveryError, Doubt, Due, Mutes, Outbox, Sent, StoreError, Wake,
 };
+use crate::report::{InsteadOf, Report, Sender, sample_report};
+use crate::showing::Showing;
 
 /// Progress of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]

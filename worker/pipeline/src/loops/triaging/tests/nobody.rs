@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_engine::{
-    Analyst, Answer, AskError, CallContext, Clock, ConcludeQuestion, ConclusionDraft,
-    DecideQuestion, Decision, Exonerator, Mode, NoAnswer, PlanAnswer, PlanQuestion,
-    ReflectQuestion, Reflection, Ruled, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox,
-    TurnAnswer, TurnQuestion,
+use nightshift_engine::conclusion::ConclusionDraft;
+use nightshift_engine::plan::Mode;
+use nightshift_engine::port::{Analyst, Answer, Clock, Exonerator, NoAnswer, Ruled, Toolbox};
+use nightshift_engine::question::{
+    AskError, ConcludeQuestion, DecideQuestion, Decision, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
 };
+use nightshift_engine::tool::{CallContext, ToolCall, ToolError, ToolOutput, ToolSpec};
 
 /// Parts of a profile that these cases never reach.
 pub(super) struct Nobody {

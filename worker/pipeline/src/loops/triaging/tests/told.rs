@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::DateTime;
-use nightshift_engine::{Event, EventBody};
+use nightshift_engine::event::{Event, EventBody};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::field::Field;

@@ -8,19 +8,28 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::{
-    Again, AnalystKind, AskError, Conduct, Cost, Event, Limits, Measure, Meter,
-};
+use nightshift_engine::again::Again;
+use nightshift_engine::event::{AnalystKind, Event};
+use nightshift_engine::limits::{Cost, Limits};
+use nightshift_engine::measure::Measure;
+use nightshift_engine::port::Meter;
+use nightshift_engine::question::AskError;
+use nightshift_engine::strategy::Conduct;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::super::Triaging;
 use super::nobody::{NOBODY, Nobody};
-use crate::{
-    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing,
-    JournalLine, Lane, Lease, ModelHealth, Outage, Profile, Profiles, Routes, Sender, StoreError,
-    Triage, Waited, Wake, unreadable_alert,
-};
+use crate::budget::Charge;
+use crate::case::{Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Lane, Lease, Waited};
+use crate::export::JournalLine;
+use crate::intake::unreadable_alert;
+use crate::loops::{ModelHealth, Outage};
+use crate::port::{Cases, Claimed, Closing, StoreError, Wake};
+use crate::profile::{Profile, Profiles};
+use crate::report::Sender;
+use crate::route::Routes;
+use crate::triage::Triage;
 
 /// Time after which a store's wait for a notification ends by itself.
 const LOOK: Duration = Duration::from_secs(2);

@@ -1,11 +1,11 @@
 use std::fmt::Write;
 
 use nightshift_alert::{Indicator, IndicatorKind};
-use nightshift_engine::EvidenceId;
+use nightshift_engine::evidence::EvidenceId;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::Language;
+use crate::language::Language;
 
 /// Returns a time in the night of the alert, whose last event is at 02:51.
 fn at(clock: &str) -> DateTime<Utc> {

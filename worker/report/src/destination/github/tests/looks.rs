@@ -1,6 +1,6 @@
 //! Tests of the layout of issues and comments, and that text of an attacker is inert in them.
 
-use nightshift_pipeline::Report;
+use nightshift_pipeline::report::Report;
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 

@@ -1,6 +1,6 @@
 //! Tests of the layout of incidents and work notes, and that text of an attacker is inert in them.
 
-use nightshift_pipeline::Report;
+use nightshift_pipeline::report::Report;
 use proptest::prelude::*;
 
 use super::super::record::{LONG, SHORT};

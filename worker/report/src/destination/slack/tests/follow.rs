@@ -1,7 +1,7 @@
 //! Tests of a case over time: early message, report, actions of people, sightings, another verdict.
 
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{Act, ActKind, Desk};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::desk::{Act, ActKind, Desk};
 
 use super::*;
 

@@ -2,8 +2,8 @@
 
 use chrono::NaiveDate;
 use insta::assert_snapshot;
-use nightshift_engine::Verdict;
-use nightshift_pipeline::{DigestMute, FeedDay, MOST_COUNTED, OpenCase};
+use nightshift_engine::conclusion::Verdict;
+use nightshift_pipeline::digest::{DigestMute, FeedDay, MOST_COUNTED, OpenCase};
 
 use super::view::seen;
 use super::*;

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use nightshift_engine::{Event, read_event};
+use nightshift_engine::event::Event;
+use nightshift_engine::journal::read_event;
 
 use super::*;
 use crate::testing::{Store, get, report, view};
@@ -48,7 +49,7 @@ fn told(case: &CaseView) -> String {
 #[test]
 fn each_question_is_told_by_model_and_what_was_lost_by_itself() {
     let mut case = asked(0.01);
-    let spent = nightshift_engine::fold(&case.events).spent;
+    let spent = nightshift_engine::fold::fold(&case.events).spent;
     case.report.as_mut().unwrap().cost = spent;
     insta::assert_snapshot!(told(&case), @"
     Plan | openai/gpt-x | 1 | 5600 | 520 | 0.0100 | 0.1 s

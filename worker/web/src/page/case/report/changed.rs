@@ -1,6 +1,7 @@
 //! Changes since the previous report, and why the case was triaged again.
 
-use nightshift_pipeline::{Because, Language, Report, because};
+use nightshift_pipeline::language::Language;
+use nightshift_pipeline::report::{Because, Report, because};
 
 use crate::shown::Shown;
 

@@ -1,7 +1,8 @@
 //! A case without a report: facts of the alert, so that people can begin to work.
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{CaseView, console_link};
+use nightshift_pipeline::case::CaseView;
+use nightshift_pipeline::console::console_link;
 use serde::Serialize;
 
 use super::facts::{Fact, VendorWords, details, of_alert};

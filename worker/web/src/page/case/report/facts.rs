@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
-use nightshift_engine::AnalystKind;
-use nightshift_pipeline::{Language, Report};
+use nightshift_engine::event::AnalystKind;
+use nightshift_pipeline::language::Language;
+use nightshift_pipeline::report::Report;
 use serde::Serialize;
 
 use crate::shown::{Shown, took};

@@ -1,8 +1,10 @@
 //! The head of a report: verdict, summary, warnings, whether the activity goes on, and its reach.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::EvidenceId;
-use nightshift_pipeline::{CaseStatus, Language, OtherCase, Report, Told, with_plain_times};
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_pipeline::case::CaseStatus;
+use nightshift_pipeline::language::Language;
+use nightshift_pipeline::report::{OtherCase, Report, Told, with_plain_times};
 use serde::Serialize;
 
 use super::changed::changed;

@@ -1,8 +1,8 @@
 //! The record: timeline, indicators, exonerations and evidence.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::EvidenceId;
-use nightshift_pipeline::{Report, ToldRecord};
+use nightshift_engine::evidence::EvidenceId;
+use nightshift_pipeline::report::{Report, ToldRecord};
 use serde::Serialize;
 
 use crate::page::case::evidence::{EvidenceView, entries};
